@@ -306,6 +306,7 @@ int run(const MicrogptFlags& values) {
     write_text(values.graph, microgpt::example_graph_svg());
     return kExitOk;
   }
+  check_watch(values.watch);
   LIMPID_CHECK(ArgumentError, !values.sample_only || !values.watch.any(),
                "--sample-only trains nothing that could be watched; leave --watch and --film out");
   if (!values.watch.task.empty()) return run_lesson(values);

@@ -63,13 +63,25 @@ std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
   return limpid::open_header(model_path(flags), flags.options);
 }
 
+namespace {
+
+TokenizerFiles tokenizer_files(const ModelFlags& flags) {
+  const std::string model = flags.repository.empty() ? flags.model : model_path(flags);
+  return find_tokenizer_files(flags.options.tokenizer_path.empty() ? model
+                                                                   : flags.options.tokenizer_path);
+}
+
+}  // namespace
+
+bool takes_encoding(const ModelFlags& flags) {
+  return find_rank_file(tokenizer_files(flags)) != nullptr;
+}
+
 // A path may name tokenizer files alone, which is enough here; otherwise the tokenizer is part of a
 // checkpoint, whose header has it.
 std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
                                                 std::string_view encoding) {
-  const std::string model = flags.repository.empty() ? flags.model : model_path(flags);
-  const TokenizerFiles files = find_tokenizer_files(
-      flags.options.tokenizer_path.empty() ? model : flags.options.tokenizer_path);
+  const TokenizerFiles files = tokenizer_files(flags);
   if (has_tokenizer(files)) return tokenizer_from(files, encoding);
   return tokenizer_from(*open_header(flags));
 }

@@ -26,6 +26,8 @@ std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 // `encoding` is read_tiktoken's.
 std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
                                                 std::string_view encoding = {});
+// Whether open_tokenizer makes anything of `encoding`.
+bool takes_encoding(const ModelFlags& flags);
 
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
 // `wrap` may put another executor around the one that the flags choose.

@@ -77,12 +77,14 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
 }
 
 void declare_sources(CLI::App& app, ModelFlags& values) {
-  add_option(app, "-hf,-hfr,--hf-repo REPO", values.repository,
-             "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the "
-             "first time; after a colon the type of its .gguf (q4_k_m)",
-             "LLAMA_ARG_HF_REPO");
-  add_option(app, "-hff,--hf-file NAME", values.repository_file, "with -hf: the .gguf file to use",
-             "LLAMA_ARG_HF_FILE");
+  CLI::Option* repository =
+      add_option(app, "-hf,-hfr,--hf-repo REPO", values.repository,
+                 "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched "
+                 "the first time; after a colon the type of its .gguf (q4_k_m)",
+                 "LLAMA_ARG_HF_REPO");
+  needs(add_option(app, "-hff,--hf-file NAME", values.repository_file,
+                   "with -hf: the .gguf file to use", "LLAMA_ARG_HF_FILE"),
+        repository);
   add_switch(app, "--offline", values.is_offline,
              "with -hf: use what was fetched before, and no network", "LLAMA_ARG_OFFLINE");
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,

@@ -208,11 +208,22 @@ void check_flags(const TokenizeFlags& values, bool from_stdin) {
                "--compare compares the models' own tokens: leave --tokenizer-algorithm out");
 }
 
+// --encoding is for both tokenizers of --compare.
+void check_encoding(const TokenizeFlags& values) {
+  const bool is_used =
+      values.encoding.empty() || takes_encoding(values.model) ||
+      (!values.compare.empty() && takes_encoding(values.model.with_model(values.compare)));
+  LIMPID_CHECK(ArgumentError, is_used,
+               "--encoding: is for *.tiktoken files, which do not say how they split text; leave "
+               "it out");
+}
+
 void run(const TokenizeFlags& values) {
   const bool from_stdin = !values.prompt && values.file.value_or("-") == "-";
   check_flags(values, from_stdin);
 
   const auto tokenizer = open_tokenizer(values.model, values.encoding);
+  check_encoding(values);
   EncodeOptions options;
   options.add_special = !values.no_bos;
   options.special = allowed_tokens(values, *tokenizer);

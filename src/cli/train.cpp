@@ -66,9 +66,11 @@ void declare(CLI::App& app, TrainFlags& values) {
   add_switch(app, "--plan", values.plan,
              "show memory, steps and time of the run, and do not train");
   add_switch(app, "--json", values.json, "the lines of log.jsonl, or the plan, for machines");
-  add_switch(app, "--watch", values.watches, "show the run's report on a local page, as it grows");
-  add_option(app, "--port N", values.port, Range{0, 65535},
-             "port of the page of --watch; 0: any that is free [0]");
+  CLI::Option* watch = add_switch(app, "--watch", values.watches,
+                                  "show the run's report on a local page, as it grows");
+  needs(add_option(app, "--port N", values.port, Range{0, 65535},
+                   "port of the page of --watch; 0: any that is free [0]"),
+        watch);
   group(app, "settings");
   RunSettings scratch;
   RunSettings::for_each(

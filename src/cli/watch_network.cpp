@@ -31,6 +31,11 @@ void declare_watch(CLI::App& app, WatchFlags& values) {
              "port of the page; 0: any that is free [0]");
 }
 
+void check_watch(const WatchFlags& values) {
+  LIMPID_CHECK(ArgumentError, values.port == 0 || values.serves(),
+               "--port: is for the page of --watch; give --watch too");
+}
+
 NetworkWatch::NetworkWatch(const WatchFlags& flags, ShownNetwork shown,
                            const microgpt::Config& config)
     : flags_(flags),

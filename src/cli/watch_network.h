@@ -26,6 +26,8 @@ struct WatchFlags {
 };
 
 void declare_watch(CLI::App& app, WatchFlags& values);
+// Throws ArgumentError for a port of no page.
+void check_watch(const WatchFlags& values);
 
 // What is asked of a network.
 struct ShownNetwork {

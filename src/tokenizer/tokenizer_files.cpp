@@ -148,21 +148,24 @@ bool is_tokenizer_file(std::string_view name) {
   return name.ends_with(kTiktoken) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+const MappedFile* find_rank_file(const TokenizerFiles& files) {
+  if (find(files, "tokenizer.json") != nullptr) return nullptr;
+  const MappedFile* model = find(files, "tokenizer.model");
+  if (model == nullptr) return find_ranks(files);
+  return looks_like_tiktoken(text_of(*model)) ? model : nullptr;
+}
+
 TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view encoding) {
   const TokenizerConfig config = read_config(files);
   TokenizerSpec spec;
   FrameRule frame = FrameRule::kOfConfig;
-  const MappedFile* model = find(files, "tokenizer.model");
-  const MappedFile* ranks = find_ranks(files);
   if (const MappedFile* json = find(files, "tokenizer.json")) {
     spec = read_tokenizer_json(json->path(), text_of(*json));
     frame = FrameRule::kOfFile;
-  } else if (model != nullptr && looks_like_tiktoken(text_of(*model))) {
-    spec = read_tiktoken(model->path(), text_of(*model), encoding);
-  } else if (model != nullptr) {
-    spec = read_sentence_piece_model(model->path(), text_of(*model));
-  } else if (ranks != nullptr) {
+  } else if (const MappedFile* ranks = find_rank_file(files)) {
     spec = read_tiktoken(ranks->path(), text_of(*ranks), encoding);
+  } else if (const MappedFile* model = find(files, "tokenizer.model")) {
+    spec = read_sentence_piece_model(model->path(), text_of(*model));
   } else if (has_tokenizer(files)) {
     spec = read_halves(files, config);
   } else {

@@ -27,6 +27,9 @@ TokenizerFiles find_tokenizer_files(const std::string& path);
 // Returns whether the files define a tokenizer. A chat template alone does not.
 bool has_tokenizer(const TokenizerFiles& files);
 
+// Returns the file of tiktoken ranks that defines the tokenizer, or null if another kind does.
+const MappedFile* find_rank_file(const TokenizerFiles& files);
+
 // Returns whether a file with this name defines a tokenizer or supplements one.
 bool is_tokenizer_file(std::string_view name);
 

@@ -128,6 +128,12 @@ TEST(ModelFlags, WhereTheOtherLayersLieAndWhatIsMultiplied) {
   EXPECT_EQ(to_open_options(values).gpu_products, "f16");
 }
 
+TEST(ModelFlags, AFileOfARepositoryNeedsTheRepository) {
+  ModelFlags values;
+  EXPECT_EQ(open({"-hff", "a.gguf"}, values), "-hff requires -hf");
+  EXPECT_EQ(open({"-hff", "a.gguf", "-hf", "a/b"}, values), "");
+}
+
 TEST(ModelFlags, RangesAreChecked) {
   ModelFlags values;
   EXPECT_EQ(open({"-b", "0"}, values), "-b: 0 must be at least 1");

@@ -2,6 +2,7 @@
 with exit code 1, and leaves nothing behind.
 """
 
+import base64
 import os
 import pathlib
 import re
@@ -131,6 +132,17 @@ class NoMistakes(unittest.TestCase):
         expected = self.answer().stdout
         for n in ("0", "-1"):
             self.assertEqual(self.answer("-t", n).stdout, expected)
+
+    def test_an_encoding_is_for_a_file_of_ranks_on_either_side(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ranks = pathlib.Path(folder) / "bytes.tiktoken"
+            lines = (f"{base64.b64encode(bytes([i])).decode()} {i}\n" for i in range(256))
+            ranks.write_text("".join(lines))
+            options = ("-p", "hi", "--no-bos", "--encoding", "llama3")
+            ids = limpid_program.run("tokenize", "-m", ranks, *options)
+            self.assertEqual(ids, b"[104, 105]\n")
+            compared = ("-m", broken_models.TINY, "--compare", ranks)
+            self.assertIn(b'104 "h"', limpid_program.run("tokenize", *compared, *options))
 
     def test_more_context_than_the_model_learned_is_said(self):
         self.assertIn(

