@@ -20,6 +20,7 @@
 #include "cli/machine.h"
 #include "cli/model_path.h"
 #include "cli/output_path.h"
+#include "cli/terminal_text.h"
 #include "cli/what_if.h"
 #include "generate/engine.h"
 #include "insight/explain_chart.h"
@@ -77,6 +78,19 @@ void add_answer(Model& model, const Tokenizer* tokenizer, int64_t n, std::vector
     ids.push_back(best);
     bar.show(i + 1, n);
   }
+}
+
+// Throws ArgumentError where --against is subtracted from itself: at the end of the text the other
+// token may be the model's own choice, which only the explanation tells.
+void check_against(const ExplainFlags& values, const Explanation& explanation) {
+  if (values.against.empty() || explanation.parts.empty()) return;
+  const Attribution& last = explanation.parts.back();
+  LIMPID_CHECK(ArgumentError, last.token != last.against || values.token.empty(),
+               "--token and --against are the same token: give two");
+  LIMPID_CHECK(ArgumentError, last.token != last.against,
+               "--against {}: this is the token that the model expects itself; name the one to "
+               "hold it against with --token",
+               in_quotes(values.against));
 }
 
 // The facts about the model for the page. The KV cache of an explanation is f32.
@@ -205,6 +219,7 @@ void run(const ExplainFlags& values) {
   const Stopwatch watch;
   const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
   const double seconds = watch.seconds();
+  check_against(values, explanation);
   std::vector<OpTime> times = probed.timer->take();
   bar.wipe();
   const bool shows_times = values.json || (!values.output.empty() && values.picture.empty());

@@ -28,7 +28,7 @@ constexpr size_t kMostParts = 10;
 constexpr double kClearHabit = 0.05;
 
 std::string quoted(const Tokenizer* tokenizer, int32_t id) {
-  return in_quotes(token_text(tokenizer, id));
+  return in_quotes(token_bytes(tokenizer, id));
 }
 
 // At most `n` of the items, from the first on.

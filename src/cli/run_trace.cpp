@@ -136,7 +136,7 @@ class TraceView {
     }
     std::string text = "next:";
     for (const TokenChance& each : next.likeliest)
-      text += fmt::format(" {} {:.1f} %", in_quotes(token_text(tokenizer, each.id)),
+      text += fmt::format(" {} {:.1f} %", in_quotes(token_bytes(tokenizer, each.id)),
                           100 * each.probability);
     write_out(text + "\n");
   }
@@ -297,8 +297,9 @@ void run_trace(const ModelFlags& model_flags, const TraceFlags& values, const st
   TraceView view(values, model->spec(), json);
   const auto cache = model->make_cache(std::ssize(ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), ids, StepItem::Outputs::kLast};
-  view.begin(fmt::format("{} tokens in one step; the numbers are those of the last one, {}",
-                         ids.size(), in_quotes(token_text(tokenizer.get(), ids.back()))));
+  view.begin(fmt::format("{} in one step; the numbers are those of the last one, {}",
+                         count(ids.size(), "token"),
+                         in_quotes(token_bytes(tokenizer.get(), ids.back()))));
   tracer->set_show([&](const TracedOp& op) { view.show(op); });
   const auto logits = model->step(*cache, {&item, 1});
   view.end(predict(logits, kNextTokens), tokenizer.get());

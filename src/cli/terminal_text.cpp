@@ -43,8 +43,17 @@ std::string for_terminal(std::string_view text) {
   return out;
 }
 
+// JSON has no way to write a byte that is not UTF-8, so these stay out of it.
 std::string in_quotes(std::string_view text) {
-  return for_terminal(dump_json(Json(std::string(text))));
+  std::string out = "\"";
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::string bytes(text.substr(0, character.n_bytes));
+    const std::string json = character.is_valid ? dump_json(Json(bytes)) : '"' + bytes + '"';
+    out += for_terminal(std::string_view(json).substr(1, json.size() - 2));
+    text.remove_prefix(character.n_bytes);
+  }
+  return out + "\"";
 }
 
 size_t n_characters(std::string_view text) noexcept {

@@ -30,7 +30,7 @@ bool is_harmless(const Character& character) noexcept;
 std::string for_terminal(std::string_view text);
 
 // A text of a model or a user as a string of JSON, in which nothing is left that a terminal would
-// obey, not in a pipe either: "a\n", "\u001b[2J".
+// obey, not in a pipe either: "a\n", "\u001b[2J". An invalid byte is "\xff".
 std::string in_quotes(std::string_view text);
 
 // How many characters `text` has: about as many columns as it takes.

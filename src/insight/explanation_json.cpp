@@ -103,10 +103,14 @@ Json changes_to_json(std::span<const Contrast::Change> changes, const Tokenizer*
 
 }  // namespace
 
-std::string token_text(const Tokenizer* tokenizer, int32_t id) {
+std::string token_bytes(const Tokenizer* tokenizer, int32_t id) {
   if (tokenizer == nullptr || id >= tokenizer->vocab_size()) return fmt::format("#{}", id);
-  const std::string_view bytes = tokenizer->bytes_of(id, true);
-  return is_clean_utf8(bytes) ? std::string(bytes) : printable(bytes);
+  return std::string(tokenizer->bytes_of(id, true));
+}
+
+std::string token_text(const Tokenizer* tokenizer, int32_t id) {
+  const std::string bytes = token_bytes(tokenizer, id);
+  return is_clean_utf8(bytes) ? bytes : printable(bytes);
 }
 
 Json explanation_to_json(const Explanation& explanation, const Tokenizer* tokenizer) {

@@ -11,8 +11,11 @@
 
 namespace limpid {
 
-// A token as text for people: its bytes where they are UTF-8, else with "\xe2" for each odd byte,
-// and "#12" without a tokenizer, or for an id that it lacks. Control characters stay.
+// A token's bytes, which may be a part of a character; "#12" without a tokenizer, or for an id that
+// it lacks.
+std::string token_bytes(const Tokenizer* tokenizer, int32_t id);
+// The same as text for people: the bytes where they are UTF-8, else with "\xe2" for each odd byte.
+// Control characters stay.
 std::string token_text(const Tokenizer* tokenizer, int32_t id);
 
 // Everything in an explanation, under the names of its members:

@@ -61,6 +61,13 @@ TEST(TerminalText, InQuotesNothingIsLeftToObey) {
   EXPECT_EQ(in_quotes("\u009b31m\u202e"), R"("\u009b31m\u202e")");
 }
 
+// A byte is told from the text that looks like its escape.
+TEST(TerminalText, InQuotesABytesEscapeIsNotEscapedAgain) {
+  EXPECT_EQ(in_quotes("\xe2\n"), R"("\xe2\n")");
+  EXPECT_EQ(in_quotes(R"(\xe2)"), R"("\\xe2")");
+  EXPECT_EQ(in_quotes(""), R"("")");
+}
+
 // Reads a mapped file after it was truncated, with another file half written.
 void read_what_is_gone(const std::string& path) {
   handle_signals();

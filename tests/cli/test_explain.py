@@ -177,6 +177,32 @@ class Explain(unittest.TestCase):
                 self.assertFalse(set("\x1b\r\u009b") & set(report), command)
                 self.assertIn(shown, report)
 
+    def test_a_byte_of_a_character_is_escaped_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            vocabulary = hostile_vocabulary(pathlib.Path(folder) / "tok.bin", (b"\xe2\n",))
+            model = ("-m", STORIES / "stories260K.bin", "--tokenizer", vocabulary)
+            report = limpid_program.run("explain", *model, "--ids", "1,511,300").decode()
+        self.assertIn(r' "\xe2\n" ', report)
+
+    def test_one_is_not_many(self):
+        _, _, log = limpid_program.outcome("explain", *MODEL, "--ids", "1")
+        self.assertIn("1 token explained in ", log)
+        traced = limpid_program.run("run", *MODEL, "-p", "", "--trace", "--layer", 0).decode()
+        self.assertTrue(traced.startswith("1 token in one step"), traced[:40])
+
+    def test_a_token_is_not_held_against_itself(self):
+        """The model expects " time" after "Once upon a"."""
+        text = ("-p", "Once upon a")
+        for options, message in (
+            (("--against", " time"), '--against " time": this is the token that the model expects'),
+            (("--token", " a", "--against", " a"), "--token and --against are the same token"),
+        ):
+            code, _, error = limpid_program.outcome("explain", *MODEL, *text, *options)
+            self.assertEqual(code, 1)
+            self.assertIn(message, error)
+        explain(*text, "--token", " time", "--against", " a")
+        explain(*text, "--against", " time", "--parts", 0)
+
     def test_steering_moves_the_answer(self):
         found = json.loads(explain("-p", TEXT, "--steer", " happy", "--minus", " sad", "--json"))
         self.assertEqual(found["what_if"]["first_layer"], 2)
