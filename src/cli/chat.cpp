@@ -140,7 +140,7 @@ ConversationOptions conversation_options(const ChatFlags& values) {
 
 int run_local(const ChatFlags& values) {
   LIMPID_CHECK(ArgumentError, !is_given(*find_option(*values.app, "--api-key")),
-               "--api-key: is for a server; name it with --connect");
+               "--api-key is for a server; name it with --connect");
   ConversationOptions options = conversation_options(values);
   ChatOptions chat;
   chat.generation = values.generation.options;

