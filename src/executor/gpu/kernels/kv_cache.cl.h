@@ -91,7 +91,7 @@ append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL
   const int slot = position % BLOCK;
   const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
   GLOBAL const float* turn = angles + (wide)position * n_rot;
-  // Where they are quads of one head, all of a quad at once.
+  // All at once, where four elements always belong to one head and to one half of its pairs.
   const int step = head_dim % 4 == 0 && n_rot % 8 == 0 ? 4 : 1;
   for (int element = first; element < MIN(first + APPENDED, n); element += step) {
     const int head = element / head_dim;

@@ -1,14 +1,15 @@
 // Linear layers of prompts on tensor cores, in the order of addition of tensor.cl.h.
 //
 // Many tokens need each weight many times, so W is decoded first, a few tiles of 128 rows at a
-// time. Tiles of W, and of x with 128 tokens, are
+// time. A tile of x has 128 tokens. Tiles of both have this layout, with zeros in columns that are
+// not there:
 //
 //   uint4 [n_tiles, n_spans, SPAN_CHUNKS, CHUNK_OCTETS, TENSOR_TILE]
 //
-// filled up with zeros. Within a chunk, word j of octet t has become word t of octet j: octets 0
-// and 1 are the chunk's first fragment, 2 and 3 the second, with each item's columns at the places
-// of fragments.cl.h. Tensor cores load the octets of 8 neighbouring rows, 128 bytes, together. A
-// span of a tile lies together too, so one instruction can copy it.
+// Within a chunk, word j of octet t has become word t of octet j. So octets 0 and 1 are the chunk's
+// first fragment, octets 2 and 3 are its second one, and each item's columns are at the places of
+// fragments.cl.h. Tensor cores load octets of 8 neighbouring rows, which are 128 bytes in a row. A
+// span of a tile is in one piece, so that one instruction can copy it.
 
 // Decodes a span of a row for each item. The tiles of several matrices follow each other; these
 // begin with tile `first`. Grid: [n_tiles, n_spans].
@@ -36,17 +37,17 @@ halve_tiles(MATRICES, GLOBAL uint4* halves, int cols, int first) {
 
 // ---- what a group does --------------------------------------------------------------------------
 
-// A group computes a tile of 128 rows by 128 tokens after the other, a span at a time. STAGES spans
-// of both operands are in local memory or on their way to it, also those of the next tile while
-// results are stored.
+// A group computes one tile of 128 rows by 128 tokens after another, a span at a time. Up to STAGES
+// spans of both operands are in local memory or on their way to it. While the results of a tile are
+// stored, the first spans of the next tile arrive.
 #define CHUNK_OF_TILE (TENSOR_TILE * CHUNK_OCTETS)
 #define SPAN_OCTETS (SPAN_CHUNKS * CHUNK_OF_TILE)
 #define STAGE_OCTETS (2 * SPAN_OCTETS)                      // those of W, then those of x
 #define TILE_ITEMS (WARPS * LANES)                          // that compute a tile
 #define TILE_SUMS (TENSOR_TILE * TENSOR_TILE / TILE_ITEMS)  // of an item
 
-// The tiles of a step: those of one tile of rows, for all tokens, follow each other, so that groups
-// that run at the same time read the same rows of W.
+// The tiles of a step. A tile of rows with all tiles of tokens comes first, then the next tile of
+// rows, so that groups that run at the same time read the same rows of W.
 typedef struct {
   GLOBAL const uint4* w;
   GLOBAL const uint4* x;
@@ -92,13 +93,13 @@ FUNCTION void next_stage(const int n_stages, int* stage, int* round) {
 
 // ---- four warps together ------------------------------------------------------------------------
 
-// Hopper's instructions for four warps (wgmma) take both operands from local memory, and work while
-// the warps go on. Four warps compute 64 rows by all tokens, the next four the other 64 rows. One
-// more warp lets whole spans come, so that the others wait only for what they multiply.
+// Hopper's instructions for four warps (wgmma) take both operands from local memory, and multiply
+// while the warps go on. The first four warps compute 64 rows by all tokens, the next four the
+// other 64 rows. One more warp, the loader, copies spans into the stages.
 #define STAGES 6
 
-// Both count rounds through the stages: how often a span has come into a stage, by its bytes, and
-// how often all warps were done with it.
+// A counter for each stage counts rounds: how often a span has arrived in it, or how often all
+// warps were done with it.
 #define COUNTERS(name) LOCAL_ARRAY unsigned long long name[STAGES]
 FUNCTION uint local_place(const void* in_local_memory) {
   return (uint)__cvta_generic_to_shared(in_local_memory);
@@ -137,7 +138,7 @@ FUNCTION void copy_span(uint4* to, const uint4* from, uint counter) {
       "l"(from), "n"(SPAN_OCTETS * sizeof(uint4)), "r"(counter)
       : "memory");
 }
-// Lets a span of both operands come into a stage.
+// Begins to copy a span of both operands into a stage.
 FUNCTION void fetch_span(const Turn* turn, uint4* stage, unsigned long long* arrived) {
   const uint counter = local_place(arrived);
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(counter),
@@ -295,7 +296,7 @@ tensor_many(MATRICES, GLOBAL const uint4* halves, GLOBAL const uint4* x, int col
   COUNTERS(done);
   begin_counters(arrived, done);
   AWAIT();
-  if (ITEM_OF_GROUP() >= TILE_ITEMS) {
+  if (ITEM_OF_GROUP() >= TILE_ITEMS) {  // the loader
     while (ITEM_OF_GROUP() == TILE_ITEMS && turn.tile < tiles.n_tiles) {
       await_round(done + stage, round - 1);
       fetch_span(&turn, stages + stage * STAGE_OCTETS, arrived + stage);
@@ -315,7 +316,7 @@ tensor_many(MATRICES, GLOBAL const uint4* halves, GLOBAL const uint4* x, int col
   }
 #endif
   while (turn.tile < tiles.n_tiles) {
-    // A lane. This loop has no branch that touches c: the compiler would wait for the sums there.
+    // A lane. No branch within this loop touches c: the compiler would wait for the sums there.
     Turn here;
     float c[TILE_SUMS];
     UNROLL for (int i = 0; i < TILE_SUMS; ++i) c[i] = 0;
