@@ -92,6 +92,42 @@ TEST_P(GpuTensorTest, QuantizedMatricesMatchTheReferenceWithTheSameBitsInAnyBatc
   }
 }
 
+// Rows of more than 8,192 columns do not stay in the registers of `halve`.
+TEST_P(GpuTensorTest, WideRowsKeepTheirBits) {
+  constexpr int64_t kCols = 8232;
+  const auto gpu = make_tensor_gpu();
+  const auto reference = make_reference_executor({2, ""});
+  const Tensor w = random_tensor(DType::kF16, 20, kCols, 1);
+  const std::vector<float> values = random_floats(65 * kCols, 2);
+  const std::vector<float> many = product(*gpu, w, Tensor::of({65, kCols}, values));
+  const Tensor two =
+      Tensor::of({2, kCols}, std::vector<float>(values.begin(), values.begin() + 2 * kCols));
+  const std::vector<float> few = product(*gpu, w, two);
+  EXPECT_LE(relative_error(few, product(*reference, w, two)), kTolerance);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+}
+
+// Halves of narrow rows in tiles take more memory than the floats.
+TEST_P(GpuTensorTest, HalvesTakeNoMemoryBeyondWhatWasReserved) {
+  const auto gpu = make_tensor_gpu();
+  const Tensor x = random_tensor(DType::kF32, 65, 96, 1);
+  const Weight tokens = gpu->load_weight({"x", x, WeightUse::kLookup});
+  const Weight weight =
+      gpu->load_weight({"w", random_tensor(DType::kF16, 20, 96, 2), WeightUse::kProjection});
+  gpu->reserve(65, 1);
+  const size_t n_buffers = gpu->n_buffers();
+  StepInputs& inputs = gpu->inputs();
+  inputs.clear();
+  inputs.token_ids.resize(65);
+  std::iota(inputs.token_ids.begin(), inputs.token_ids.end(), 0);
+  inputs.positions = inputs.sequences = inputs.token_ids;
+  gpu->begin_step();
+  Projection projections[] = {{weight, {}, {}}};
+  gpu->linear(gpu->embed(tokens), projections);
+  gpu->end_step();
+  EXPECT_EQ(gpu->n_buffers(), n_buffers);
+}
+
 // A row of x is scaled by itself, so neither large nor small elements leave the range of halves,
 // and a token does not touch its neighbours.
 TEST_P(GpuTensorTest, RowsOfAnySizeKeepTheirBits) {

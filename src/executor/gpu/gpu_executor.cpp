@@ -147,8 +147,7 @@ std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
 // As `reserve` makes the slots, `reserve_parts` what groups of attention share, and
 // `reserve_halves` room for weights.
 uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
-  const uint64_t most =
-      std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{size.n_tokens, size.widest}), 1);
+  const uint64_t most = activation_bytes(size.n_tokens, size.widest);
   const uint64_t head =
       std::max(most, tensor_bytes(DType::kF32, Shape{size.n_outputs, size.widest_head}));
   return head + kMostActivations * most + most_parts_bytes(size) +
@@ -159,8 +158,7 @@ uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
 // last, so it is free when they come. Slots that have become too small are given back.
 void GpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
   settle();
-  const uint64_t most =
-      std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{max_tokens, widest_}), 1);
+  const uint64_t most = activation_bytes(max_tokens, widest_);
   const uint64_t head = std::max(most, tensor_bytes(DType::kF32, Shape{max_outputs, widest_head_}));
   const auto n_of = [&](uint64_t n_bytes) {
     return std::ranges::count_if(

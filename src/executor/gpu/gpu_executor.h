@@ -209,6 +209,7 @@ class GpuExecutor final : public Executor {
   int64_t attention_parts(int64_t positions_of_part) const;
   uint64_t most_parts_bytes(const StepSize& size) const;
   void reserve_parts();
+  uint64_t activation_bytes(int64_t n_tokens, int64_t widest) const;
   uint64_t halves_bytes(int64_t n_tokens, int64_t widest) const;
   void reserve_halves();
   // Whether the kernels of a step of this size can do several ops.

@@ -22,7 +22,7 @@ constexpr int64_t kOneRows = 8;
 constexpr int32_t kNormed = 1;
 constexpr int32_t kAdds = 2;
 
-// As in kernels/tensor.cl.h.
+// As in kernels/tensor.cl.h and tensor_many.cl.h.
 constexpr int kHalveItems = 256;
 constexpr int64_t kTensorFew = 8;  // tokens of a group
 constexpr int64_t kTensorSome = 64;
@@ -38,7 +38,16 @@ constexpr uint64_t kHalvesBytes = uint64_t{32} << 20;
 
 constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// A tile of rows as halves.
+// The memory of an activation's halves, in floats: one more column is for the numbers that undo the
+// scaling.
+Shape halves_shape(int64_t n_tokens, int64_t cols) {
+  const bool in_tiles = n_tokens > kTensorSome;
+  const int64_t n_rows = in_tiles ? groups(n_tokens, kTensorTile) * kTensorTile : n_tokens;
+  const int64_t step = in_tiles ? kSpan : kChunk;
+  return {n_rows, groups(cols, step) * step / 2 + 1};
+}
+
+// A tile of rows of weights as halves.
 constexpr uint64_t tile_bytes(int64_t cols) {
   return static_cast<uint64_t>(kTensorTile * groups(cols, kSpan) * kSpan * kHalfBytes);
 }
@@ -79,9 +88,8 @@ void GpuExecutor::linear(const Activation& x, std::span<Projection> projections)
 // Each token's halves, and the number that undoes its scaling, in the memory of an activation.
 Activation GpuExecutor::halve(const Activation& x, const MatrixKernels& kernels) {
   const bool in_tiles = x.rows() > kTensorSome;
-  const int64_t n_rows = in_tiles ? groups(x.rows(), kTensorTile) * kTensorTile : x.rows();
-  const int64_t step = in_tiles ? kSpan : kChunk;
-  Activation halves = allocate(n_rows, groups(x.cols(), step) * step / 2 + 1);
+  const Shape shape = halves_shape(x.rows(), x.cols());
+  Activation halves = allocate(shape.rows(), shape.cols());
   launch(*kernels.halve, {x.rows(), 1, kHalveItems}, buffer(x), buffer(halves),
          static_cast<int32_t>(x.cols()), static_cast<int32_t>(x.rows()),
          static_cast<int32_t>(in_tiles));
@@ -143,6 +151,15 @@ void GpuExecutor::launch_product(const Product& product) {
          static_cast<int32_t>(product.n_tokens));
 }
 
+// Of any activation of a step, halves included.
+uint64_t GpuExecutor::activation_bytes(int64_t n_tokens, int64_t widest) const {
+  uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{n_tokens, widest});
+  if (products_ == Products::kF16)
+    n_bytes = std::max(n_bytes, tensor_bytes(DType::kF32, halves_shape(n_tokens, widest)));
+  return std::max<uint64_t>(n_bytes, 1);
+}
+
+// Of weights, for a step of many tokens.
 uint64_t GpuExecutor::halves_bytes(int64_t n_tokens, int64_t widest) const {
   if (products_ != Products::kF16 || n_tokens <= kTensorSome) return 0;
   return std::max(kHalvesBytes, tile_bytes(widest));

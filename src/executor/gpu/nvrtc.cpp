@@ -18,7 +18,7 @@ const NvrtcFunctions* nvrtc_functions(std::string& problem) {
       kNames,
       {"CUDA's run-time compiler",
        "; the CUDA toolkit, or the package nvidia-cuda-nvrtc, brings it",
-       "; install CUDA 11.2 or later"},
+       "; install CUDA 11.2 or later (12 or later for Hopper GPUs)"},
       [](const DynamicLibrary& library, NvrtcFunctions& functions) {
         const char* missing = nullptr;
 #define LIMPID_CUDA(member, symbol, type, parameters) \

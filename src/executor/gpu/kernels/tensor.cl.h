@@ -20,7 +20,7 @@
 // ---- x as halves --------------------------------------------------------------------------------
 
 // A row of x is multiplied by a power of two that brings its largest element to [2^13, 2^14), so
-// none overflows, and elements down to 2^-28 of the largest keep all bits of a half. The rows have
+// none overflows, and elements down to 2^-27 of the largest keep all bits of a half. The rows have
 // whole chunks, filled up with zeros: uint4 [n_tokens, CHUNK_OCTETS * n_chunks], or whole spans in
 // the tiles of tensor_many.cl.h. Then come the numbers that undo the scaling, float [n_tokens]. A
 // group is a row.
@@ -97,7 +97,7 @@ halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_tokens, int i
 // ---- fragments ----------------------------------------------------------------------------------
 
 // Octet o of a row of W as words of two halves. Octets beyond the last one, which fill the last
-// chunk up, are 0, and rows beyond the last one are the last.
+// chunk or span up, are 0, and rows beyond the last one are the last.
 FUNCTION uint4 halves_of_octet(GLOBAL const uchar* weight, int rows, int n_octets, int row, int o) {
   float w[OCTET];
   UNROLL for (int i = 0; i < OCTET; ++i) w[i] = 0;

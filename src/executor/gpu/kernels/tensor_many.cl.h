@@ -2,7 +2,8 @@
 //
 // Many tokens need each weight many times, so W is decoded first, a few tiles of 128 rows at a
 // time. A tile of x has 128 tokens. Tiles of both have this layout, with zeros in columns that are
-// not there:
+// not there. Rows of W that are not there repeat the last one, and tokens that are not there are
+// whatever was in memory: only sums that are not stored depend on them.
 //
 //   uint4 [n_tiles, n_spans, SPAN_CHUNKS, CHUNK_OCTETS, TENSOR_TILE]
 //
@@ -93,9 +94,9 @@ FUNCTION void next_stage(const int n_stages, int* stage, int* round) {
 
 // ---- four warps together ------------------------------------------------------------------------
 
-// Hopper's instructions for four warps (wgmma) take both operands from local memory, and multiply
-// while the warps go on. The first four warps compute 64 rows by all tokens, the next four the
-// other 64 rows. One more warp, the loader, copies spans into the stages.
+// Hopper's instructions for four warps (wgmma) can take both operands from local memory, and
+// multiply while the warps go on. The first four warps compute 64 rows by all tokens, the next four
+// the other 64 rows. One more warp, the loader, copies spans into the stages.
 #define STAGES 6
 
 // A counter for each stage counts rounds: how often a span has arrived in it, or how often all
