@@ -18,6 +18,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("src", "tests", "fuzz", "bench", "examples")
+# What a build without ccache includes first, compiled by gcc: clang cannot read it, and sources do not need it.
+PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
 # Of the sets that a kernel is compiled for, one whose intrinsics clang and gcc both know.
 KERNELS = re.compile(r"limpid_(?:\w+_)?kernels_(?!avx2\.)")
 
@@ -32,6 +34,7 @@ def commands_of(build: pathlib.Path, wanted: list[pathlib.Path]) -> list[dict]:
         if KERNELS.search(command.get("output", command["command"])):
             continue
         if not wanted or path in wanted:
+            command["command"] = PRECOMPILED.sub("", command["command"])
             chosen.setdefault(path, command)
     return list(chosen.values())
 
