@@ -230,6 +230,15 @@ class GpuExecutor final : public Executor {
     const gpu::Argument list[] = {arguments...};
     device_->launch(kernel, grid, list);
   }
+  // Of a kernel whose parameters begin with MATRICES of kernels/octets.cl.h.
+  template <class... Arguments>
+  void launch_matrices(const gpu::Kernel& kernel, const gpu::Grid& grid, const Product& product,
+                       const Arguments&... arguments) {
+    const auto& [first, second, third] = product.matrices;
+    launch(kernel, grid, *first.weight, *first.bias, *first.y, first.rows, *second.weight,
+           *second.bias, *second.y, second.rows, *third.weight, *third.bias, *third.y, third.rows,
+           product.biases, arguments...);
+  }
   Activation look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                      std::string_view op);
   LinearKernel linear_kernel(const MatrixKernels& kernels, int64_t n_tokens, int64_t n_rows) const;

@@ -144,11 +144,8 @@ void GpuExecutor::launch_product(const Product& product) {
   for (const Product::Matrix& m : product.matrices) of_rows += groups(m.rows, kernel.rows);
   if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product, {});
   const int64_t of_tokens = groups(product.n_tokens, kernel.tokens);
-  const auto& m = product.matrices;
-  launch(kernel.kernel, {of_rows, of_tokens, kernel.items}, *m[0].weight, *m[0].bias, *m[0].y,
-         m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y,
-         m[2].rows, product.biases, *product.x, product.cols,
-         static_cast<int32_t>(product.n_tokens));
+  launch_matrices(kernel.kernel, {of_rows, of_tokens, kernel.items}, product, *product.x,
+                  product.cols, static_cast<int32_t>(product.n_tokens));
 }
 
 // Of any activation of a step, halves included.
@@ -175,9 +172,8 @@ void GpuExecutor::reserve_halves() {
 
 // Many tokens on tensor cores: as many tiles of rows at a time as there is memory for their halves.
 void GpuExecutor::launch_tiles(const Product& product) {
-  const auto& m = product.matrices;
   int64_t n_tiles = 0;
-  for (const Product::Matrix& matrix : m) n_tiles += groups(matrix.rows, kTensorTile);
+  for (const Product::Matrix& m : product.matrices) n_tiles += groups(m.rows, kTensorTile);
   const auto most = static_cast<int64_t>(halves_->n_bytes() / tile_bytes(product.cols));
   const int64_t n_units = std::max(device_->info().n_units, 1);
   const bool has_wgmma = device_->info().has_wgmma;
@@ -185,18 +181,15 @@ void GpuExecutor::launch_tiles(const Product& product) {
   const int n_stages = has_wgmma ? 6 : 3;
   for (int64_t first = 0; first < n_tiles; first += most) {
     const int64_t n = std::min(most, n_tiles - first);
-    launch(*product.kernels->halve_tiles,
-           {n * groups(product.cols, kSpan), 1, static_cast<int>(kTensorTile)}, *m[0].weight,
-           *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows,
-           *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_, product.cols,
-           static_cast<int32_t>(first));
-    launch(*product.kernels->tensor_many,
-           {std::min(groups(product.n_tokens, kTensorTile) * n, n_units), 1, n_items,
-            n_stages * static_cast<int>(kStageBytes)},
-           *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y,
-           m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_,
-           *product.x, product.cols, static_cast<int32_t>(product.n_tokens),
-           static_cast<int32_t>(first), static_cast<int32_t>(n));
+    launch_matrices(*product.kernels->halve_tiles,
+                    {n * groups(product.cols, kSpan), 1, static_cast<int>(kTensorTile)}, product,
+                    *halves_, product.cols, static_cast<int32_t>(first));
+    launch_matrices(*product.kernels->tensor_many,
+                    {std::min(groups(product.n_tokens, kTensorTile) * n, n_units), 1, n_items,
+                     n_stages * static_cast<int>(kStageBytes)},
+                    product, *halves_, *product.x, product.cols,
+                    static_cast<int32_t>(product.n_tokens), static_cast<int32_t>(first),
+                    static_cast<int32_t>(n));
   }
 }
 
@@ -204,18 +197,16 @@ void GpuExecutor::launch_tiles(const Product& product) {
 
 void GpuExecutor::launch_one(const gpu::Kernel& kernel, int64_t n_tiles, const Product& product,
                              const After& after) {
-  const auto& m = product.matrices;
   const gpu::Buffer& any = *product.x;
   const gpu::Buffer& x = product.norm ? *product.norm->x : any;
   const int32_t fused = (product.norm ? kNormed : 0) | (after.addend != nullptr ? kAdds : 0);
   // Two groups run on a unit at the same time; each goes through its tiles.
   const int64_t most = 2 * std::max<int64_t>(device_->info().n_units, 1);
-  launch(kernel, {std::min(n_tiles, most), 1, kOneItems}, *m[0].weight, *m[0].bias, *m[0].y,
-         m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y,
-         m[2].rows, product.biases, x, product.cols, product.norm ? *product.norm->weight : any,
-         product.norm ? *product.norm->y : any, product.norm ? product.norm->eps : 0.0F,
-         after.addend != nullptr ? *after.addend : any,
-         after.result != nullptr ? *after.result : any, fused);
+  launch_matrices(kernel, {std::min(n_tiles, most), 1, kOneItems}, product, x, product.cols,
+                  product.norm ? *product.norm->weight : any, product.norm ? *product.norm->y : any,
+                  product.norm ? product.norm->eps : 0.0F,
+                  after.addend != nullptr ? *after.addend : any,
+                  after.result != nullptr ? *after.result : any, fused);
 }
 
 std::optional<GpuExecutor::Product> GpuExecutor::take_product(
