@@ -5,6 +5,8 @@
 // A text is explained a few tokens at a time, between the steps of the other requests: a step has
 // the model to itself, so the others wait for one of them at most, and their bits stay the same.
 // The keys and values of the explanation are its own, in f32.
+#include <optional>
+
 #include "insight/explain_page.h"
 #include "insight/explanation.h"
 #include "server/api.h"
@@ -19,30 +21,39 @@ constexpr int64_t kTokensAtATime = 8;
 class Explaining {
  public:
   Explaining(const ApiCall& call, std::vector<TokenId> tokens, const ExplainOptions& options)
-      : served_(call.loan),
-        reply_(call.reply),
-        explainer_(served_->engine().model(), *served_->probe, std::move(tokens), options) {}
+      : served_(call.loan), reply_(call.reply), tokens_(std::move(tokens)), options_(options) {}
 
   // On the engine's thread; false when it is over.
   bool advance() {
-    if (gone_.cancelled()) return false;
+    const bool goes_on = !gone_.cancelled() && explain_more();
+    if (!goes_on) explainer_.reset();
+    return goes_on;
+  }
+  void cancel() const { gone_.cancel(); }
+
+ private:
+  bool explain_more() {
     try {
-      if (explainer_.advance()) return true;
-      const PageFacts facts{served_->name, describe_model(served_->engine().model().spec())};
+      Model& model = served_->engine().model();
+      if (!explainer_) explainer_.emplace(model, *served_->probe, std::move(tokens_), options_);
+      if (explainer_->advance()) return true;
+      const PageFacts facts{served_->name, describe_model(model.spec())};
       reply_->send({200, "application/json",
-                    explain_data(explainer_.take(), facts, served_->tokenizer_or_null())});
+                    explain_data(explainer_->take(), facts, served_->tokenizer_or_null())});
     } catch (...) {
       reply_->send(error_answer(ApiStyle::kOpenAi, as_api_error(std::current_exception())));
     }
     return false;
   }
-  void cancel() const { gone_.cancel(); }
 
- private:
   const std::shared_ptr<const ServedModel> served_;
   const std::shared_ptr<HttpReply> reply_;
+  std::vector<TokenId> tokens_;
+  const ExplainOptions options_;
   const CancelToken gone_;
-  Explainer explainer_;
+  // Made and destroyed on the engine's thread: it uses the threads of the executor, which serve one
+  // caller at a time.
+  std::optional<Explainer> explainer_;
 };
 
 }  // namespace

@@ -3,7 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <thread>
+
+#include "executor/delegating_executor.h"
 #include "generate/tiny_model.h"
+#include "insight/probe_executor.h"
+#include "model/tokenizer_from_metadata.h"
 #include "server/raw_client.h"
 
 namespace limpid::testing {
@@ -153,6 +159,48 @@ TEST_F(ApiTest, ContinuesWhatTheAssistantBegan) {
   EXPECT_LT(
       n_tokens(begun + R"(, "continue_final_message": false, "add_generation_prompt": false})"),
       n_turns);
+}
+
+// Remembers who asked for the executor's threads last.
+class ThreadsExecutor final : public DelegatingExecutor {
+ public:
+  using DelegatingExecutor::DelegatingExecutor;
+  ThreadPool* threads() override {
+    asked_by = std::this_thread::get_id();
+    return DelegatingExecutor::threads();
+  }
+  std::atomic<std::thread::id> asked_by{};
+};
+
+// The threads of the executor serve one caller at a time, so an explanation uses them only on the
+// thread that runs the steps of the other requests.
+TEST_F(ApiTest, ExplainsOnTheThreadThatRunsTheModel) {
+  std::atomic<ThreadsExecutor*> executor = nullptr;
+  std::atomic<std::thread::id> engine_thread{};
+  api_.shelf().add({{.name = "tiny"}, [&] {
+                      auto inner = std::make_unique<ThreadsExecutor>(make_cpu_executor());
+                      executor = inner.get();
+                      auto probe = std::make_unique<ProbeExecutor>(std::move(inner));
+                      ProbeExecutor* const probe_seen = probe.get();
+                      auto model = Model::load(tiny_model_checkpoint(), std::move(probe));
+                      auto tokenizer = tokenizer_from(model->checkpoint());
+                      auto served = make_served_model(
+                          LanguageModel(std::make_shared<Engine>(
+                              std::move(model), std::move(tokenizer), OpenOptions(), MemoryPlan())),
+                          "tiny", {}, {.n_parallel = 1});
+                      served->probe = probe_seen;
+                      served->service->submit([&engine_thread] {
+                        engine_thread = std::this_thread::get_id();
+                        return false;
+                      });
+                      return served;
+                    }});
+  api_.set_ready();
+  const std::string body =
+      R"({"messages": [{"role": "user", "content": "hello"}], "answer": "the heim"})";
+  EXPECT_EQ(status_of(post("/explain", body)), 200);
+  EXPECT_NE(engine_thread.load(), std::thread::id());
+  EXPECT_EQ(executor.load()->asked_by.load(), engine_thread.load());
 }
 
 class ApiWithKeyTest : public ApiTest {
