@@ -15,6 +15,9 @@ namespace {
 constexpr uint32_t kDrawStream = 0;
 // Logits divided by a smaller temperature could leave the range of a float.
 constexpr float kLeastTemperature = 1e-6F;
+// The token of a bias is searched for among the best candidates; among all of them its id is its
+// place. So beyond this many comparisons it costs less to take all.
+constexpr int64_t kMostComparisons = 1 << 16;
 
 uint64_t random_seed() {
   // 32 bits, short enough for a user to type again.
@@ -109,14 +112,15 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
 void SamplerChain::begin_with_the_best(const SamplerOptions& options) {
   const bool only_lowers =
       std::ranges::all_of(bias_, [](const LogitBias& bias) { return bias.bias <= 0; });
-  if (!only_lowers) return;
-  if (samplers_.empty()) {
-    n_first_ = greedy_ ? 1 : 0;
-  } else if (samplers_.front()->name() == "top_k" &&
-             std::ranges::find(options.custom, "top_k", &Sampler::name) == options.custom.end()) {
-    n_first_ = options.top_k;
-    samplers_.erase(samplers_.begin());
-  }
+  const bool has_top_k =
+      !samplers_.empty() && samplers_.front()->name() == "top_k" &&
+      std::ranges::find(options.custom, "top_k", &Sampler::name) == options.custom.end();
+  const bool takes_best = greedy_ && samplers_.empty();
+  const int64_t n = takes_best ? 1 : (has_top_k ? options.top_k : 0);
+  const int64_t n_biases = std::ssize(bias_);
+  if (!only_lowers || n_biases * (n + n_biases) > kMostComparisons) return;
+  n_first_ = n;
+  if (has_top_k) samplers_.erase(samplers_.begin());
 }
 
 void SamplerChain::add_bias() {
