@@ -26,6 +26,7 @@ namespace {
 constexpr double kAny = 1e30;  // beyond any logit, and still a finite float
 constexpr size_t kMostStops = 64;
 constexpr size_t kMostStopBytes = 16 << 10;  // of all of them: each choice has copies
+constexpr size_t kMostBiases = 16 << 10;     // likewise
 
 // A number or `false`. -100 and less ban the token, as `false` does.
 float read_bias(const JsonField& field, const Json& bias) {
@@ -90,6 +91,7 @@ void read_logit_bias(const JsonField& field, FieldTarget target) {
       }
     }
   }
+  if (biases.size() > kMostBiases) field.fail(fmt::format("has more than {} tokens", kMostBiases));
   const auto& vocabulary = target.tokenizer;
   for (const LogitBias& bias : biases) {
     if (vocabulary != nullptr && bias.id >= vocabulary->vocab_size())

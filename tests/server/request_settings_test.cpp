@@ -102,6 +102,10 @@ TEST(RequestSettings, ReadsLogprobsOfEachApi) {
 TEST(RequestSettings, RefusesWhatTheSamplerCannotDo) {
   EXPECT_EQ(blamed(R"({"repeat_penalty": 1e-5})"), "repeat_penalty");
   EXPECT_EQ(blamed(R"({"stop": ")" + std::string(20'000, 'x') + "\"}"), "stop");
+  std::string biases = "[5, 1]";
+  for (int i = 1; i < 16 << 10; ++i) biases += ", [5, 1]";
+  EXPECT_EQ(blamed("{\"logit_bias\": [" + biases + "]}"), "no error");
+  EXPECT_EQ(blamed("{\"logit_bias\": [" + biases + ", [5, 1]]}"), "logit_bias");
 }
 
 TEST(RequestSettings, RefusesTwoValuesOfOneNumber) {
