@@ -29,6 +29,7 @@ namespace {
 constexpr const char* kChatPath = "/v1/chat/completions";
 constexpr const char* kModelsPath = "/v1/models";
 constexpr size_t kMostBytes = 16 << 20;  // of an answer that is not a stream, or of one event
+constexpr double kEndSeconds = 2;        // from the last event to the end of the stream
 
 // The member `name` of an object; null for another value and when it is absent.
 Json member(const Json& json, std::string_view name) {
@@ -96,11 +97,15 @@ class RemoteAnswer {
   std::optional<std::string> next_event();
   // Returns the text of the event.
   std::string take_event(const Json& event);
+  // Reads what follows the last event. If a client closes before that has come, the server takes it
+  // for one that has left.
+  void read_to_end();
 
   const RemoteServer& server_;
   CancelToken cancel_;
-  HttpExchange exchange_;
   Stopwatch watch_;
+  double most_seconds_ = HUGE_VAL;  // of watch_: the exchange ends then
+  HttpExchange exchange_;
   GenerationResult result_;
   std::string input_;  // bytes of lines that have not ended
 };
@@ -201,9 +206,9 @@ GenerationResult RemotePartner::read(RemoteAnswer& answer, const ShowPiece& show
 
 RemoteAnswer::RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel)
     : server_(server),
-      cancel_(cancel),
+      cancel_(std::move(cancel)),
       exchange_({server.url + kChatPath, server.key, dump_json(body)},
-                [cancel = std::move(cancel)] { return !cancel.cancelled(); }) {
+                [this] { return !cancel_.cancelled() && watch_.seconds() < most_seconds_; }) {
   const int64_t status = exchange_.status();
   if (status == 0) return;  // cancelled
   if (status != 200) {
@@ -262,6 +267,15 @@ std::string RemoteAnswer::take_event(const Json& event) {
   return text_or_empty(member(member(choices[0], "delta"), "content"));
 }
 
+void RemoteAnswer::read_to_end() {
+  most_seconds_ = watch_.seconds() + kEndSeconds;
+  try {
+    while (exchange_.read()) {
+    }
+  } catch (const HttpFault&) {  // the answer is complete all the same
+  }
+}
+
 void RemoteAnswer::read(const ShowPiece& show) {
   std::optional<std::string> text;
   while ((text = next_event()) && *text != "[DONE]") {
@@ -279,6 +293,7 @@ void RemoteAnswer::read(const ShowPiece& show) {
                text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
                "{}: the answer breaks off", server_.url);
   if (cancel_.cancelled()) result_.stop_reason = StopReason::kCancelled;
+  if (text) read_to_end();
 }
 
 }  // namespace

@@ -98,6 +98,18 @@ class WithLimpid(unittest.TestCase):
         after = self.server.metrics()["limpid:requests_cancelled_total"]
         self.assertEqual(after - before, 1)
 
+    def test_reads_an_answer_to_its_end(self):
+        """To close after the last event, and before the stream's end, would be to leave: the log would say 499."""
+        with Server() as server:
+            for seed in range(8):
+                asked = ["--connect", server.url, *CHOSEN, "-s", seed, "-st", "-p", "hello"]
+                self.assertEqual(chat(*asked)[0], 0)
+            server.stop()
+            answers = [line for line in server.log if "/v1/chat/completions" in line]
+        self.assertEqual(len(answers), 8)
+        for line in answers:
+            self.assertIn("/v1/chat/completions 200 ", line)
+
     def test_shows_the_servers_refusals(self):
         code, out, err = chat("--connect", self.server.url, "--top-p", 2, "-st", "-p", "hello")
         self.assertEqual((code, out), (1, ""))
@@ -199,6 +211,25 @@ class Mistakes(unittest.TestCase):
                 )
                 self.assertNotIn("temperature", asked)  # the server's own
                 self.assertEqual([m["role"] for m in asked["messages"]], ["system", "user"])
+
+    def test_does_not_wait_for_a_stream_that_stays_open(self):
+        header = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def answer() -> None:
+                client = listener.accept()[0]
+                with client:
+                    client.recv(65536)
+                    client.sendall(header + HELLO + b"data: [DONE]\n\n")
+                    while client.recv(65536):  # until the client closes
+                        pass
+
+            thread = threading.Thread(target=answer, daemon=True)
+            thread.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            done = chat("--connect", url, "-m", "x", "-st", "-p", "hi")
+            self.assertEqual(done, (0, "hello\n", ""))
+            thread.join(60)
 
 
 @unittest.skipUnless(shutil.which("openssl"), "needs openssl")
