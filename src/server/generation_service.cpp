@@ -212,6 +212,8 @@ GenerationService::Id GenerationService::submit(GenerationRequest request) {
 }
 
 GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
+  if (std::ssize(request.tokens) > n_ctx())
+    throw ContextOverflowError(std::ssize(request.tokens), n_ctx());
   const CancelToken cancelled;
   const Id id = add([cancelled] { cancelled.cancel(); });
   const auto on_end = [this, id, tell = std::move(request.on_end)](std::span<const float> embedding,

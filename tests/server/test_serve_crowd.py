@@ -115,6 +115,14 @@ class Embeddings(unittest.TestCase):
             self.assertEqual(first["embedding"], alone["embedding"])
             self.assertNotEqual(first["embedding"], last["data"][0]["embedding"])
 
+    def test_a_text_has_the_room_of_a_request(self):
+        with Server("--cache-tokens", 128) as server:
+            self.assertEqual(server.post("/v1/embeddings", {"input": [5] * 128})[0], 200)
+            n_passes = server.metrics()["llamacpp:n_decode_total"]
+            status, answer = server.post("/v1/embeddings", {"input": [5] * 129})
+            self.assertEqual((status, answer["error"]["param"]), (400, "input"))
+            self.assertEqual(server.metrics()["llamacpp:n_decode_total"], n_passes)
+
     def test_refuses_what_it_cannot_give(self):
         with Server() as server:
             for body, param in (
