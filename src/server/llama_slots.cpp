@@ -17,6 +17,7 @@ namespace {
 // A name without a folder, so that clients reach no other files.
 std::string file_of(const ApiCall& call, const std::string& folder) {
   const JsonBody body(call.request.body);
+  body.allow_only({"filename", "model"});
   const JsonField field = body.required("filename");
   const std::string& name = field.string();
   const bool is_plain = !name.empty() && name.front() != '.' && name.size() < 256 &&
@@ -75,8 +76,7 @@ void slots(const ApiCall& call) {
 
 void slot_action(const ApiCall& call) {
   const std::string& folder = call.api.options().slot_folder;
-  if (folder.empty())
-    throw ApiError(501, "saving slots is turned off on this server");
+  if (folder.empty()) throw ApiError(501, "saving slots is turned off on this server");
   const size_t slot = slot_of(call);
   const std::string action = query_value(call.request.query, "action");
   GenerationService& service = *call.served.service;

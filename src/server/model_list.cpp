@@ -8,7 +8,9 @@ namespace {
 constexpr const char* kStateNames[] = {"unloaded", "loading", "loaded", "sleeping"};  // by state
 
 std::string model_of(const ServerCall& call) {
-  return JsonBody(call.request.body).required("model").string();
+  const JsonBody body(call.request.body);
+  body.allow_only({"model"});
+  return body.required("model").string();
 }
 
 // What only the header tells, so that to ask is not to load.

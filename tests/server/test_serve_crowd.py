@@ -182,6 +182,10 @@ class Slots(unittest.TestCase):
                 self.assertEqual(
                     server.post("/slots/0?action=save", {"filename": name})[0], 400, name
                 )
+            for action in ("save", "restore"):
+                body = {"filename": "a", "slot": 1}
+                status, answer = server.post(f"/slots/0?action={action}", body)
+                self.assertEqual((status, answer["error"]["param"]), (400, "slot"))
             for slot in ("99", "-1", "x"):
                 status, answer = server.post(f"/slots/{slot}?action=save", {"filename": "a"})
                 self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))

@@ -122,6 +122,10 @@ class SeveralModels(unittest.TestCase):
         self.assertEqual(server.post("/models/unload", {"model": "second"})[1], {"success": True})
         self.assertEqual(server.post("/models/unload", {"model": "first"})[0], 400)
         self.assertEqual(server.post("/models/unload", {})[0], 400)
+        for action in ("load", "unload"):
+            body = {"model": "second", "extra_args": ["-c", "64"]}
+            status, answer = server.post(f"/models/{action}", body)
+            self.assertEqual((status, answer["error"]["param"]), (400, "extra_args"))
 
     def test_names_from_the_command_line(self):
         server = self.serve("--alias", "a,b", model=[TINY, self.folder / "first.gguf"])
