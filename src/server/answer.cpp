@@ -47,6 +47,13 @@ class AnswerInProgress {
 
   void count_prompt(size_t n_tokens) { results_.n_prompt_tokens += static_cast<int64_t>(n_tokens); }
 
+  // A choice that `cancel` ends when another one fails.
+  void add_choice(const CancelToken& cancel) {
+    const std::lock_guard lock(mutex_);
+    cancels_.push_back(cancel);
+    if (has_failed_) cancel.cancel();
+  }
+
   void start(size_t choice, int64_t slot) {
     const std::lock_guard lock(mutex_);
     shape_->slot(choice, slot);
@@ -136,9 +143,10 @@ class AnswerInProgress {
                   timings.generation_seconds});
   }
 
-  // Nothing follows a failure, whatever the other choices do.
+  // Nothing follows a failure, so the other choices end too.
   void tell_failure(const ApiError& error) {
     if (std::exchange(has_failed_, true)) return;
+    for (const CancelToken& choice : cancels_) choice.cancel();
     metrics_.n_failed.add(1);
     if (stream_ && has_started_) {
       reply_->write(shape_->failure(error));
@@ -157,7 +165,8 @@ class AnswerInProgress {
   std::mutex mutex_;  // guards what follows
   Clock::time_point prompt_began_ = submitted_;
   bool has_started_ = false, has_token_ = false, has_failed_ = false, was_left_ = false;
-  size_t n_left_;  // choices that have not ended
+  size_t n_left_;                     // choices that have not ended
+  std::vector<CancelToken> cancels_;  // of the choices so far
   // Of each choice:
   std::vector<std::optional<Clock::time_point>> token_told_;  // when its last token came
   std::vector<size_t> n_told_;                                // ids
@@ -204,6 +213,7 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
     const size_t first = i * n_each;
     GenerationRequest request;
     request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]));
+    for (const GenerationOptions& options : request.choices) progress->add_choice(options.cancel);
     request.prompt = std::move(prompts[i]);
     request.mix = mix;
     request.slot = settings.slot;
@@ -229,11 +239,9 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
     try {
       ids.push_back(served->service->submit(std::move(request)));
     } catch (...) {
-      progress->fail(std::current_exception());
-      break;
+      return progress->fail(std::current_exception());
     }
   }
-  if (std::size(ids) < prompts.size()) return served->service->cancel(ids);
   reply->on_gone([served, ids] { served->service->cancel(ids); });
 }
 

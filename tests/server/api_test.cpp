@@ -140,6 +140,31 @@ TEST_F(ApiTest, RefusesWhatDoesNotFitTheQueue) {
   EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "a", "max_tokens": 1})")), 200);
 }
 
+// Fails for one seed. A request's choices have different seeds.
+class FailsFor : public Sampler {
+ public:
+  explicit FailsFor(uint64_t seed) : seed_(seed) {}
+  std::string_view name() const override { return "fails_for"; }
+  void apply(Candidates& /*candidates*/, const SamplerContext& context) override {
+    if (context.seed == seed_) throw ArgumentError("this seed fails");
+  }
+
+ private:
+  uint64_t seed_;
+};
+
+TEST_F(ApiTest, AFailureEndsTheOtherChoices) {
+  GenerationOptions defaults = endless();
+  defaults.sampler.custom = {std::make_shared<FailsFor>(7)};
+  load(defaults);
+  for (const char* body : {R"({"prompt": "a", "n": 3, "seed": 7})",
+                           R"({"prompt": ["a", "b"], "n": 2, "seed": 7, "stream": true})"}) {
+    const std::string answer = post("/v1/completions", body);
+    EXPECT_NE(answer.find("this seed fails"), std::string::npos) << answer;
+    EXPECT_TRUE(is_idle_soon());
+  }
+}
+
 // However a text that spells control tokens comes in, and whatever follows it.
 TEST_F(ApiTest, ContinuesWhatTheAssistantBegan) {
   load(saying("hi"));
