@@ -122,7 +122,11 @@ void GenerationTask::give_text() {
 void GenerationTask::on_stop(std::exception_ptr error) {
   if (!error) {
     continuation_.finish(StopReason::kCancelled);
-    give_text();
+    try {
+      give_text();
+    } catch (...) {
+      error = std::current_exception();
+    }
   }
   end(std::move(error));
 }

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 
+#include "generate/generation_task.h"
 #include "generate/tiny_model.h"
 
 namespace limpid {
@@ -86,6 +89,31 @@ TEST(Batch, ReportsOverflowAndCancels) {
   });
   for (const auto& result : results) EXPECT_EQ(result.stop_reason, StopReason::kCancelled);
   EXPECT_TRUE(generate_batch(model, {}, options).empty());
+}
+
+// Text that was held back comes when a task is cancelled, between two steps. What the listener
+// throws then is an error of its task, not of the thread that runs the steps of all.
+TEST(Batch, AListenerThatThrowsEndsItsTaskOnly) {
+  const auto model = open_tiny();
+  GenerationOptions options = testing::saying("aaaaaaaa");
+  options.stop = {"ab"};  // each "a" waits for the next token
+  std::exception_ptr error;
+  GenerationTask::Listener listener;
+  listener.on_token = [&](std::string_view piece, const GenerationResult&) {
+    if (options.cancel.cancelled()) throw std::runtime_error("no room for text");
+    if (!piece.empty()) options.cancel.cancel();
+  };
+  listener.on_end = [&](const GenerationResult&, std::exception_ptr problem) {
+    error = std::move(problem);
+  };
+  Scheduler& scheduler = engine_of(model)->scheduler();
+  scheduler.reserve(64);
+  scheduler.submit(std::make_shared<GenerationTask>(*engine_of(model), model.encode("x"), options,
+                                                    64, listener));
+  while (scheduler.tick()) {
+  }
+  ASSERT_TRUE(error != nullptr);
+  EXPECT_THROW(std::rethrow_exception(error), std::runtime_error);
 }
 
 TEST(Batch, TheGreatestLengthIsNoOverflow) {
