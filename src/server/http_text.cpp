@@ -167,7 +167,8 @@ std::string http_date(int64_t unix_seconds) {
   return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(seconds));
 }
 
-// A line break in a value would begin a field of the sender's choice.
+// A line break in a value would begin a field of the sender's choice. Answers without a body have
+// no length: beside 304 it would be that of the body which the client has (RFC 9110, section 8.6).
 std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_alive) {
   std::string text = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\nServer: limpid\r\n", answer.status,
                                  reason_of(answer.status), http_date(std::time(nullptr)));
@@ -178,7 +179,8 @@ std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_a
   };
   if (!answer.content_type.empty()) add("Content-Type", answer.content_type);
   if (length == BodyLength::kChunked) add("Transfer-Encoding", "chunked");
-  if (length == BodyLength::kKnown && answer.status != 204)
+  const bool has_body = answer.status != 204 && answer.status != 304;
+  if (length == BodyLength::kKnown && has_body)
     add("Content-Length", std::to_string(answer.body.size()));
   for (const auto& [name, value] : answer.headers) add(name, value);
   add("Connection", keep_alive ? "keep-alive" : "close");

@@ -96,6 +96,10 @@ TEST(HttpText, WritesHeaders) {
   EXPECT_NE(text.find("\r\nContent-Length: 3\r\n"), std::string::npos);
   EXPECT_NE(text.find("\r\nX-A: one  X-B: two\r\n"), std::string::npos);  // no second header
   EXPECT_TRUE(text.ends_with("\r\nConnection: close\r\n\r\n"));
+  for (const int status : {204, 304}) {
+    const std::string empty = header_text({status, ""}, BodyLength::kKnown, true);
+    EXPECT_EQ(empty.find("Content-Length"), std::string::npos) << status;
+  }
   EXPECT_EQ(chunk_text("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
 }
 
