@@ -11,7 +11,7 @@
 namespace limpid {
 namespace {
 
-// "cuda" or "opencl": the first that has a GPU, which OpenCL on the CPU is not.
+// "cuda" or "opencl": the first that has a GPU. OpenCL on the CPU does not count.
 std::string first_gpu(int64_t n_layers) {
   std::string problems;
   for (const auto& [api, list] : gpu_apis()) {
@@ -40,15 +40,15 @@ Devices open_devices(const OpenOptions& options) {
   if (device == "cpu" && n_layers > 0) device = first_gpu(n_layers);
   const bool is_gpu = device != "cpu" && device != "reference";
   LIMPID_CHECK(ArgumentError, is_gpu || options.gpu_products == "f32",
-               "products of {} need a GPU, which '{}' is not: name one (OpenOptions::device), or "
-               "use f32 (OpenOptions::gpu_products)",
+               "products of {} need a GPU, and '{}' is not one: name a GPU (OpenOptions::device), "
+               "or use f32 (OpenOptions::gpu_products)",
                options.gpu_products, device);
   if (n_layers == 0) device = "cpu";
   Devices devices{make_executor(device, executor), nullptr, device};
   const bool is_shared = n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit);
   LIMPID_CHECK(ArgumentError, is_shared || options.split == "cpu",
                "layers are to be split with '{}', but '{}' has all of them: give the number of "
-               "layers that the device shall hold (OpenOptions::gpu_layers)",
+               "layers that the device should hold (OpenOptions::gpu_layers)",
                options.split, device);
   if (is_shared) {
     devices.second = make_executor(options.split, executor);
@@ -66,7 +66,7 @@ std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
                                                  plan.devices.back().end_layer);
   } else if (devices.second && plan.devices.size() == 1 &&
              plan.devices.front().device != devices.first_name) {
-    executor = std::move(devices.second);  // not a layer fits the device
+    executor = std::move(devices.second);  // no layer fits on the device
   }
   return wrap ? wrap(std::move(executor)) : std::move(executor);
 }

@@ -150,8 +150,8 @@ TokenId SamplerChain::sample(std::span<const float> logits, std::span<const Toke
   return choose(history);
 }
 
-// Of more than it needs the others are dropped first: a bias that lowers the best ones must not
-// bring up what sample() has not seen either.
+// Candidates beyond the n_best() best are dropped first: where a bias lowers the best ones, no
+// token may move up that sample() would not see.
 TokenId SamplerChain::sample_best(std::span<const Candidate> best,
                                   std::span<const TokenId> history) {
   candidates_.assign_best(best);

@@ -243,8 +243,8 @@ int64_t Scheduler::prompt_budget(int64_t n_generating) const {
                   least_prompt_tokens(options_.n_batch));
 }
 
-// The task that came first gets on, unless one that has reserved its room needs the blocks. A task
-// that does not even fit alone fails in the step, which says by how much.
+// The task that came first goes on, unless one that has reserved its room needs the blocks. A task
+// that does not even fit alone fails in the step, whose error says by how much.
 void Scheduler::make_room() {
   const auto n_needed = [&] {
     int64_t n = 0;

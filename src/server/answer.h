@@ -29,7 +29,7 @@ struct PromptProgress {
   int64_t n_total = 0;  // its tokens
   int64_t n_found = 0;  // of these, found in the KV cache
   int64_t n_done = 0;   // found or evaluated
-  double seconds = 0;   // since it has begun
+  double seconds = 0;   // since it began
 };
 
 // How an API tells the parts of an answer. The methods are called one at a time, and give bytes of
@@ -43,7 +43,7 @@ class AnswerShape {
 
   virtual ApiStyle style() const { return ApiStyle::kOpenAi; }
   virtual std::string content_type() const { return kEventStream; }
-  // The field of the request that the prompt comes from, which an overflow is to blame on.
+  // The field of the request that holds the prompt. It is to blame for a prompt that does not fit.
   virtual std::string prompt_field() const { return "prompt"; }
   virtual std::string begin(int64_t /*n_prompt_tokens*/) { return ""; }
   // Before anything else of a choice, for a request that wants log-probabilities of its prompt.
@@ -55,7 +55,7 @@ class AnswerShape {
   // Only with RequestSettings::return_progress.
   virtual std::string progress(const PromptProgress& /*progress*/) { return ""; }
   virtual std::string token(const TokenEvent& event) = 0;
-  // A choice has ended. `rest` has its last tokens, of which no token() told, and no text.
+  // A choice has ended. `rest` has its last tokens, which no call of token() had, and no text.
   virtual std::string choice_end(const TokenEvent& rest, const GenerationResult& result) = 0;
   virtual std::string end(const AnswerResults& results) = 0;
   // The stream fails after it has begun.

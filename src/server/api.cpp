@@ -86,7 +86,7 @@ const Route& route_of(const HttpRequest& request) {
   throw ApiError(404, "unknown path " + request.path);
 }
 
-// Of several models a GET names one in its query, and a POST in its body, as llama-server has it.
+// With several models, a GET names one in its query and a POST in its body, as in llama-server.
 std::string asked_model(const Api& api, const HttpRequest& request) {
   if (api.shelf().size() < 2) return "";
   std::string name = query_value(request.query, "model");
@@ -119,8 +119,8 @@ void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), ApiS
              });
 }
 
-// Of a model that was never loaded the answer comes when it is. Otherwise nobody needs the model:
-// it sleeps on.
+// If the model was never loaded, the answer waits until it is. Otherwise the answer needs no model,
+// so a model that sleeps is not woken.
 void look_at_props(const ServerCall& call) {
   const ModelShelf::Entry entry = call.api.shelf().look_at(asked_model(call.api, call.request));
   if (entry.props) return props(call, entry);

@@ -67,7 +67,7 @@ struct ServerCall {
   }
 };
 
-// One call of an endpoint that needs a model, which is held as long as there is a copy of the loan.
+// One call of an endpoint that needs a model. A copy of the loan keeps the model loaded.
 struct ApiCall : ServerCall {
   const ModelShelf::Loan& loan;
   const ServedModel& served;
@@ -82,7 +82,7 @@ struct ApiCall : ServerCall {
     if (settings.slot >= 0) check_slot(settings.slot);
     return settings;
   }
-  // Throws ApiError for a slot that there is not.
+  // Throws ApiError for a slot that does not exist.
   void check_slot(int64_t slot) const {
     const int64_t last = served.service->n_slots() - 1;
     if (slot > last)

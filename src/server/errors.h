@@ -21,8 +21,8 @@ enum class ApiStyle : uint8_t { kOpenAi, kAnthropic, kOllama };
 // A request that is refused, or that failed, with what the client is told.
 class ApiError : public Error {
  public:
-  // `param` is the field that is to blame: "messages[0].role"; "" for none. The type that OpenAI
-  // gives to errors of this status is the error's type unless there is another.
+  // `param` is the field that is to blame: "messages[0].role"; "" for none. Without a `type` the
+  // error has the type that OpenAI gives to errors of this status.
   ApiError(int status, const std::string& message, std::string param = "", std::string type = "");
 
   int status() const { return status_; }

@@ -9,7 +9,6 @@
 #include "generate/prefix_file.h"
 
 namespace limpid {
-
 namespace {
 
 constexpr size_t kMostJobs = 8;  // besides the one in progress
@@ -112,6 +111,7 @@ class RunningGeneration {
 };
 
 }  // namespace
+
 GenerationService::GenerationService(LanguageModel model, const ServiceOptions& options)
     : model_(std::move(model)), options_(options), slots_(static_cast<size_t>(options.n_parallel)) {
   Scheduler& scheduler = engine_of(model_)->scheduler();

@@ -94,7 +94,7 @@ class GenerationService {
   Id submit(EmbeddingRequest request);
   // Other work on the model, in pieces. `advance` is called between two steps, on the engine's
   // thread, and has the model to itself, until it returns false; it must not throw. Throws
-  // QueueFullError when there is much of it already.
+  // QueueFullError when too much of it waits already.
   void submit(std::function<bool()> advance);
   // What has not ended ends with StopReason::kCancelled.
   void cancel(std::span<const Id> ids);

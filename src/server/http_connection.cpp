@@ -249,8 +249,8 @@ void HttpConnection::refuse(int status, std::string_view message) {
 // and wakes the connection's strand unless that will look anyway. While the strand writes, or waits
 // for a processor, the bytes of several tokens gather and go out with one system call.
 //
-// It also is where a slow reader is noticed. The engine cannot wait for it, and bytes without end
-// cannot be kept, so its connection is closed.
+// It also notices a slow reader. The engine cannot wait for such a client, and the server cannot
+// keep bytes without a limit, so the connection is closed.
 bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) {
   bool is_too_slow = false, starts = false;
   {

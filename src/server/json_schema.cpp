@@ -57,7 +57,7 @@ std::string literal(std::string_view text) {
 
 // The words of a schema, of which each rule of the translation reads those that it honours. A word
 // that none has read would change nothing, so it is refused. Example: in {"enum": ["a"],
-// "minLength": 2} nobody reads minLength.
+// "minLength": 2} no rule reads minLength.
 class SchemaWords {
  public:
   explicit SchemaWords(const JsonField& schema) : schema_(schema) {}
@@ -269,7 +269,8 @@ class SchemaWriter {
                        counts.repeat(1), counts.least == 0 ? "?" : "");
   }
 
-  // Exactly these items. A schema allows fewer and others behind them, which nobody gets here.
+  // Exactly these items. The schema also allows fewer items, and others after them; answers have
+  // neither.
   std::string tuple(const SchemaWords& words, const JsonField& parts, const Bounds& counts) {
     const std::vector<JsonField> items = parts.elements();
     const int64_t n = std::ssize(items);

@@ -1,5 +1,5 @@
-// What clients are told about the models that there are: OpenAI's /v1/models, Ollama's /api/tags,
-// and llama-server's /models/load and /models/unload.
+// The models that the server offers: OpenAI's /v1/models, Ollama's /api/tags, and llama-server's
+// /models/load and /models/unload.
 #include "server/openai_shapes.h"
 
 namespace limpid {
@@ -13,7 +13,7 @@ std::string model_of(const ServerCall& call) {
   return body.required("model").string();
 }
 
-// What only the header tells, so that to ask is not to load.
+// Only facts from the header of its file, so that a question does not load the model.
 Json model_json(const ServerCall& call, const ModelShelf::Entry& entry) {
   Json status = {{"value", kStateNames[static_cast<size_t>(entry.state)]}};
   if (entry.has_failed) status["failed"] = true;
@@ -45,7 +45,7 @@ void tell_model(const ServerCall& call) {
   call.send(model_json(call, call.api.shelf().look_at(name)));
 }
 
-// Answers at once; the list tells when the model is there.
+// Answers at once; the list of models tells when the model is loaded.
 void load_model(const ServerCall& call) {
   ModelShelf& shelf = call.api.shelf();
   shelf.lend(model_of(call), true, shelf.new_ticket(), [](const auto&, const auto&) {});

@@ -3,8 +3,8 @@
 //                 lend()                load()                take_away()
 //   kUnloaded  ----------> a waiter  ----------> kLoaded  ----------------> kUnloaded or kAsleep
 //
-// To load a model takes seconds, and so does the end of one that still runs. The mutex is free
-// during both. Everything that a thread has read under the mutex before may have changed after, so
+// Loading a model takes seconds, and so does ending one that still runs. The mutex is free during
+// both. Everything that a thread has read under the mutex before may have changed after, so
 // step() decides anew each time and does one thing.
 #include "server/model_shelf.h"
 
@@ -238,8 +238,7 @@ ModelShelf::Place* ModelShelf::next_to_leave() {
   return next;
 }
 
-// A model that is larger than the budget is loaded alone: whether it fits is for its own checks to
-// say.
+// A model that is larger than the budget is loaded alone. Its own checks decide whether it fits.
 bool ModelShelf::has_room_for(const Place& wanted) const {
   int64_t n_loaded = 0;
   uint64_t n_bytes = wanted.shelved.card.n_bytes;
@@ -289,7 +288,7 @@ void ModelShelf::tell_waiters(Place& place, const std::exception_ptr& error,
   lock.lock();
 }
 
-// Who asks for the model meanwhile waits: this thread is the one that loads.
+// Requests for the model wait meanwhile, because this thread also loads the models.
 void ModelShelf::take_away(Place& place, ShelfState next, std::unique_lock<std::mutex>& lock) {
   place.usage = usage_of(place);
   place.is_leaving = false;

@@ -6,8 +6,8 @@
 //                              request for a:   waits until b has ended its answers and has left
 //
 // A busy model leaves too when no idle one can: it ends what it runs, and who asks for it meanwhile
-// waits until it is loaded again. Otherwise one user could keep all others from their model for
-// ever.
+// waits until it is loaded again. Otherwise one user could keep all others from their model
+// forever.
 //
 // With ShelfLimits::idle_time a model that nobody has used for so long goes to sleep: its memory is
 // given back, what clients ask about it is still known, and the next request loads it again.
@@ -66,7 +66,7 @@ enum class ShelfState : uint8_t { kUnloaded, kLoading, kLoaded, kAsleep };
 // All methods may be called from any thread, and none waits for a model.
 class ModelShelf {
  public:
-  // Holds a model on the shelf as long as there is a copy.
+  // Keeps a model loaded as long as a copy exists.
   using Loan = std::shared_ptr<const ServedModel>;
   // Called once: with the model, or with what went wrong.
   using Receiver = std::function<void(Loan loan, const std::exception_ptr& error)>;
@@ -121,7 +121,7 @@ class ModelShelf {
     std::shared_ptr<ServedAdapters> adapters{};  // null before it was loaded first
     ShelfState state = ShelfState::kUnloaded;
     std::unique_ptr<ServedModel> model{};  // while it is loaded
-    bool is_leaving = false;               // lent to nobody any more
+    bool is_leaving = false;               // no longer lent
     bool has_failed = false;
     int64_t n_loans = 0;
     uint64_t last_used = 0;  // ticks of clock_

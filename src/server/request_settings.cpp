@@ -130,7 +130,7 @@ void read_response_fields(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements())
     target.settings.response_fields.push_back(entry.string());
 }
-// An empty list names no adapters, and means the same as none: so llama-server has it.
+// An empty list means the same as no list, as in llama-server.
 void read_lora(const JsonField& field, FieldTarget target) {
   std::vector<AdapterScale> scales = read_adapter_scales(field);
   if (!scales.empty()) target.settings.adapter_scales = std::move(scales);

@@ -26,8 +26,8 @@ std::vector<ServedAdapter> ServedAdapters::list() const {
   return adapters_;
 }
 
-// A request that names some adapters turns the others off, as llama-server has it: otherwise its
-// answer would depend on what others have set.
+// A request that names some adapters turns the others off, as in llama-server. Otherwise its answer
+// would depend on the scales that other clients have set.
 std::vector<double> ServedAdapters::factors(
     const std::optional<std::vector<AdapterScale>>& asked) const {
   const std::lock_guard lock(mutex_);
@@ -48,8 +48,8 @@ std::vector<double> ServedAdapters::factors(
   return factors;
 }
 
-// factors() takes the mutex too, so it comes first. What others set in between is overwritten, as
-// if they had been a moment earlier.
+// factors() takes the mutex too, so it comes first. Scales that another request sets in between are
+// overwritten, as if that request had come a moment earlier.
 void ServedAdapters::set_scales(const std::vector<AdapterScale>& asked) {
   const std::vector<double> scales = factors(asked);
   const std::lock_guard lock(mutex_);

@@ -31,7 +31,7 @@ class ServedAdapters {
   explicit ServedAdapters(std::vector<ServedAdapter> adapters) : adapters_(std::move(adapters)) {}
 
   std::vector<ServedAdapter> list() const;
-  // By what each adapter counts for a request. Throws ApiError for an id that is not there.
+  // The factor of each adapter for a request. Throws ApiError for an id that does not exist.
   std::vector<double> factors(const std::optional<std::vector<AdapterScale>>& asked) const;
   // The same, for requests from now on that name none.
   void set_scales(const std::vector<AdapterScale>& asked);

@@ -36,8 +36,9 @@ std::string today(const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &local)};
 }
 
-// What the request tells templates besides the messages, and of what llama-server tells them
-// whatever it leaves open. A request may have very many, so they are not looked up one by one.
+// What templates are told besides the messages: the variables of the request, and those of
+// llama-server that the request leaves out. A request may have very many variables, so they are not
+// looked up one by one.
 Json template_variables(const ServedModel& served, const RequestSettings& settings) {
   Json variables =
       settings.template_variables.is_object() ? settings.template_variables : Json(Json::object());
@@ -61,8 +62,8 @@ void refuse_others(const JsonField& object, std::initializer_list<std::string_vi
   }
 }
 
-// A message as templates know it: {role, content}, and where the client says them name and
-// reasoning_content.
+// A message as templates know it: {role, content}, and name and reasoning_content where the client
+// gives them.
 Json template_message(const JsonField& message) {
   refuse_others(message, {"role", "content", "name", "reasoning_content", "type", "id", "status",
                           "annotations", "cache_control"});

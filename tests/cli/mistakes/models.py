@@ -209,11 +209,11 @@ UNSUPPORTED = [
     asking(
         "--split opencl",
         "layers are to be split with 'opencl', but 'cpu' has all of them: give the number of layers that the device "
-        "shall hold (--gpu-layers)",
+        "should hold (--gpu-layers)",
     ),
     asking(
         "--gpu-products f16",
-        "products of f16 need a GPU, which 'cpu' is not: name one (--device), or use f32 (--gpu-products)",
+        "products of f16 need a GPU, and 'cpu' is not one: name a GPU (--device), or use f32 (--gpu-products)",
     ),
     asking("--device gpu", "no device is called `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
