@@ -184,14 +184,15 @@ int64_t n_predict_within(const GenerationOptions& options, int64_t n_room) {
 }
 
 // Each choice has a flag of its own that cancels it, and a seed of its own: with one seed for all,
-// n choices would be n times the same text.
+// n choices would be n times the same text. The largest seed is followed by 0.
 std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_room) {
   std::vector<GenerationOptions> choices;
   for (int64_t i = 0; i < settings.n_choices; ++i) {
     GenerationOptions options = settings.generation;
     options.cancel = CancelToken();
     options.n_predict = n_predict_within(options, n_room);
-    if (options.sampler.seed >= 0) options.sampler.seed += i;
+    int64_t& seed = options.sampler.seed;
+    if (seed >= 0) seed = seed > INT64_MAX - i ? seed - INT64_MAX + i - 1 : seed + i;
     choices.push_back(std::move(options));
   }
   return choices;

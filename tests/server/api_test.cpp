@@ -165,6 +165,13 @@ TEST_F(ApiTest, AFailureEndsTheOtherChoices) {
   }
 }
 
+TEST_F(ApiTest, TheLargestSeedIsFollowedByTheSmallest) {
+  GenerationOptions defaults = saying("hi");
+  defaults.sampler.seed = INT64_MAX;
+  load(defaults);
+  EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "x", "n": 3})")), 200);
+}
+
 // However a text that spells control tokens comes in, and whatever follows it.
 TEST_F(ApiTest, ContinuesWhatTheAssistantBegan) {
   load(saying("hi"));
