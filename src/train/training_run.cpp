@@ -237,7 +237,8 @@ RunReport TrainingRun::step() {
   if (evaluates && trainer_->has_held_out()) report.val_loss = trainer_->held_out_loss();
   if (writes && settings.sample_every > 0 && due(settings.sample_every))
     report.sample = sample_text(trainer_->model().checkpoint(), tokenizer_, sample_options_);
-  if (due(settings.save_every) && (n_updates > 0 || settings.steps == 0)) save();
+  const bool saved =
+      due(settings.save_every) && (n_updates > 0 || settings.steps == 0) && save_checkpoint();
   finished_ = n_updates == settings.steps;
   Stopwatch updating;
   if (!finished_) trainer_->update(report.step);
@@ -251,18 +252,20 @@ RunReport TrainingRun::step() {
                                         {"text", report.sample->text}};
     folder_.append(RunRecord::kSamples, dump(sample));
   }
-  if (evaluates) {
-    folder_.append(RunRecord::kHistograms, to_json_line(histograms));
-    write_run_report(folder_.path());
-  }
+  if (evaluates) folder_.append(RunRecord::kHistograms, to_json_line(histograms));
+  if (evaluates || saved) write_run_report(folder_.path());
   return report;
 }
 
-void TrainingRun::save() {
-  if (saved_at_ == trainer_->n_updates() || ranks_->rank() > 0) return;
+bool TrainingRun::save_checkpoint() {
+  if (saved_at_ == trainer_->n_updates() || ranks_->rank() > 0) return false;
   folder_.save(*trainer_);
-  write_run_report(folder_.path());
   saved_at_ = trainer_->n_updates();
+  return true;
+}
+
+void TrainingRun::save() {
+  if (save_checkpoint()) write_run_report(folder_.path());
 }
 
 }  // namespace limpid

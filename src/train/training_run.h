@@ -59,10 +59,14 @@ class TrainingRun {
   // One step, logged; a held-out loss, a sample and a checkpoint where they are due. The last step
   // measures the finished model and changes nothing. Throws DivergedError, ResourceError.
   RunReport step();
-  // A checkpoint now, unless this step has one. Only rank 0 writes it, and the log.
+  // A checkpoint now, and the report with it, unless this step has a checkpoint. Only rank 0 writes
+  // them, and the log.
   void save();
 
  private:
+  // Returns whether it wrote one.
+  bool save_checkpoint();
+
   RunFolder folder_;
   std::shared_ptr<Ranks> ranks_;
   std::shared_ptr<const Tokenizer> tokenizer_;
