@@ -232,7 +232,7 @@ RunReport TrainingRun::step() {
   HistogramLine histograms{n_updates, {}, {}};
   if (evaluates && writes) {
     add_weights(histograms, trainer_->model().parameters());
-    add_gradients(histograms, trainer_->model().parameters());
+    add_gradients(histograms, trainer_->model().parameters(), report.step.loss_scale);
   }
   if (evaluates && trainer_->has_held_out()) report.val_loss = trainer_->held_out_loss();
   if (writes && settings.sample_every > 0 && due(settings.sample_every))

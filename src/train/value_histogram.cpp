@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace limpid {
@@ -34,13 +35,14 @@ std::map<std::string, ValueHistogram> from_json(const nlohmann::json& json) {
 // The exponent of an f32 is in bits 23 to 30, with 127 added. Example: 0.75 = 1.5 * 2^-1 has 126
 // there, so it counts in bin -1, from 0.5 to 1. The table of 256 counters stays in the cache, and
 // the loop has no branch.
-ValueHistogram histogram_of(std::span<const float> values) {
+ValueHistogram histogram_of(std::span<const float> values, int exponent) {
   std::array<int64_t, 256> by_exponent{};
   for (const float value : values) ++by_exponent[std::bit_cast<uint32_t>(value) >> 23U & 0xFFU];
   std::array<int64_t, kBins> counts{};
   for (int biased = 0; biased < 256; ++biased) {
-    const int bin = std::clamp(biased - 127, ValueHistogram::kLowest, ValueHistogram::kHighest) -
-                    ValueHistogram::kLowest;
+    const int bin =
+        std::clamp(biased - 127 - exponent, ValueHistogram::kLowest, ValueHistogram::kHighest) -
+        ValueHistogram::kLowest;
     counts[static_cast<size_t>(bin)] += by_exponent[static_cast<size_t>(biased)];
   }
   const auto has_some = [](int64_t count) { return count > 0; };
@@ -70,9 +72,12 @@ void add_weights(HistogramLine& line, std::span<const Parameter> parameters) {
     line.weights[parameter.name] = histogram_of(parameter.value->f32());
 }
 
-void add_gradients(HistogramLine& line, std::span<const Parameter> parameters) {
+// The scale is a power of two, so the counts are exact.
+void add_gradients(HistogramLine& line, std::span<const Parameter> parameters, double loss_scale) {
+  const int exponent = std::ilogb(loss_scale);
   for (const Parameter& parameter : parameters) {
-    if (parameter.learns) line.gradients[parameter.name] = histogram_of(parameter.gradient.f32());
+    if (parameter.learns)
+      line.gradients[parameter.name] = histogram_of(parameter.gradient.f32(), exponent);
   }
 }
 

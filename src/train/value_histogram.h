@@ -23,8 +23,9 @@ struct ValueHistogram {
   std::vector<int64_t> counts;  // from the first bin with a number to the last one
 };
 
-// Counts by the exponents of the numbers' bits, so it costs one pass over memory.
-ValueHistogram histogram_of(std::span<const float> values);
+// Counts of the values divided by 2^exponent, by the exponents of their bits, so it costs one pass
+// over memory.
+ValueHistogram histogram_of(std::span<const float> values, int exponent = 0);
 // Adds the counts of `more`.
 void add_histogram(ValueHistogram& sum, const ValueHistogram& more);
 
@@ -37,7 +38,8 @@ struct HistogramLine {
   std::map<std::string, ValueHistogram> gradients;
 };
 void add_weights(HistogramLine& line, std::span<const Parameter> parameters);
-void add_gradients(HistogramLine& line, std::span<const Parameter> parameters);
+// What the memory of the gradients holds is `loss_scale` times the gradients (loss_scale.h).
+void add_gradients(HistogramLine& line, std::span<const Parameter> parameters, double loss_scale);
 std::string to_json_line(const HistogramLine& line);
 // Throws nlohmann::json::exception for another object.
 HistogramLine histogram_line(const nlohmann::json& json);

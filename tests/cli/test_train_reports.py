@@ -48,6 +48,16 @@ class Reports(Training):
             self.assertEqual(sum(line["gradients"]["blk.1.attn_q.weight"][1:]), 32 * 32)
             self.assertNotIn("blk.0.ffn_up.weight", line["gradients"])
 
+    def test_gradients_in_f16_have_their_own_sizes(self):
+        """In memory they are multiplied with the scale of the loss."""
+        means = []
+        for dtype in ("f32", "f16"):
+            self.fine(*self.command(dtype, "--dtype", dtype, "--steps", "0"))
+            lowest, *counts = self.histograms(dtype)[0]["gradients"]["blk.0.ffn_up.weight"]
+            total = sum(i * count for i, count in enumerate(counts, lowest))
+            means.append(total / sum(counts))
+        self.assertAlmostEqual(means[0], means[1], delta=0.2)
+
     def test_text_of_models_is_only_text(self):
         hostile = "</pre><script>alert(1)</script>{{ 7 * 7 }}&'"
         options = ["--tokenizer", "bytes", "--sample-prompt", hostile, "--steps", "1"]

@@ -17,6 +17,17 @@ TEST(ValueHistogram, CountsMagnitudes) {
   EXPECT_EQ(histogram.counts, (std::vector<int64_t>{1, 0, 1, 3, 1}));
 }
 
+TEST(ValueHistogram, CountsValuesWithoutTheirScale) {
+  const std::vector<float> values = {1, -1.99F, 2, 0.125F, 0};
+  std::vector<float> scaled;
+  for (const float value : values) scaled.push_back(std::ldexp(value, 16));
+  const ValueHistogram histogram = histogram_of(scaled, 16);
+  EXPECT_EQ(histogram.lowest, ValueHistogram::kLowest);  // of the zero
+  EXPECT_EQ(histogram.counts, histogram_of(values).counts);
+  EXPECT_EQ(histogram.counts.back(), 1);
+  EXPECT_EQ(histogram_of(values, -16).counts.back(), 4);  // beyond the last bin
+}
+
 TEST(ValueHistogram, HasEndsForEverything) {
   const float infinite = std::numeric_limits<float>::infinity();
   const std::vector<float> values = {0, -0.0F, 1e-40F, std::ldexp(1.0F, -40), 1e30F, -infinite};
