@@ -110,6 +110,8 @@ void RunSettings::check() const {
   at_least("grad-accum", grad_accum, 1);
   at_least("lr", lr, 0.0);
   at_least("min-lr", min_lr, 0.0);
+  LIMPID_CHECK(ArgumentError, min_lr <= lr || schedule == "constant",
+               "min-lr is {}; it must be at most lr, which is {}", min_lr, lr);
   at_least("warmup", warmup, 0);
   at_least("weight-decay", weight_decay, 0.0);
   at_least("clip", clip, 0.0);
@@ -118,8 +120,13 @@ void RunSettings::check() const {
                "an adapter needs a model that it belongs to, not a new configuration");
   LIMPID_CHECK(ArgumentError, lora > 0 || lora_targets.empty(),
                "lora-targets is given without lora, the rank of an adapter");
+  LIMPID_CHECK(ArgumentError, lora > 0 || lora_alpha == RunSettings().lora_alpha,
+               "lora-alpha is given without lora, the rank of an adapter");
+  LIMPID_CHECK(ArgumentError, lora_alpha > 0, "lora-alpha is {}; it must be more than 0",
+               lora_alpha);
   LIMPID_CHECK(ArgumentError, lora == 0 || freeze.empty(),
                "all of an adapter's model is frozen; leave freeze out");
+  at_least("seed", seed, 0);
   at_least("eval-every", eval_every, 0);
   at_least("eval-windows", eval_windows, 0);
   at_least("sample-every", sample_every, 0);

@@ -153,45 +153,6 @@ class Runs(Training):
         self.assertEqual([json.loads(line)["step"] for line in out.splitlines()], [0, 1, 2])
 
 
-class Plans(Training):
-    def test_the_plan_leaves_nothing(self):
-        text = self.fine(*self.command("a", "--plan"))
-        for label in ("model ", "memory ", "data ", "steps ", "time "):
-            self.assertIn("\n" + label, "\n" + text)
-        plan = json.loads(self.fine(*self.command("a", "--plan", "--json")))
-        n = plan["parameters"]
-        memory = plan["memory"]
-        self.assertEqual(
-            [memory["weights"], memory["gradients"], memory["moments"]], [4 * n, 4 * n, 8 * n]
-        )
-        self.assertEqual(plan["tokens_per_step"], 4 * 32)
-        self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT))
-        more = self.folder / "more.txt"
-        more.write_text(TEXT[:100])
-        given = self.command("a", "--plan", "--json")
-        given[given.index("--data") + 2 : given.index("--data") + 2] = [more]
-        plan = json.loads(self.fine(*given, "--data", more))
-        self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT) + 200)
-        self.assertFalse((self.folder / "a").exists())
-        self.fine(*self.command("a"))
-        self.assertEqual(
-            json.loads(self.fine("train", "--resume", self.folder / "a", "--plan", "--json"))[
-                "memory"
-            ]["activations"],
-            memory["activations"],
-        )
-
-    def test_a_run_that_does_not_fit_is_refused(self):
-        for out, options in (("a", []), ("b", ["--plan"])):
-            command = self.command(out, "--batch-size", "3000000", "--seq-len", "64", *options)
-            code, _, err = limpid_program.outcome(*command)
-            self.assertEqual(code, 1)
-            self.assertRegex(
-                err, r"needs [0-9.]+ GB of memory \(weights .* are available: .*batches"
-            )
-            self.assertFalse((self.folder / out).exists())
-
-
 class Mistakes(Training):
     def test_data(self):
         empty = self.folder / "empty.txt"
@@ -251,6 +212,14 @@ class Mistakes(Training):
         self.assertIn(
             "without lora, the rank", self.mistake(*self.command("i", "--lora-targets", "q_proj"))
         )
+        self.assertIn("lora-alpha is given", self.mistake(*self.command("l", "--lora-alpha", "8")))
+        model = ["-m", limpid_program.DATA / "cli" / "tiny_chat.gguf", "--data", self.data]
+        for alpha in ("0", "-8"):
+            err = self.mistake("train", *model, "--lora", "2", "--lora-alpha", alpha)
+            self.assertIn(f"lora-alpha is {alpha}; it must be more than 0", err)
+        err = self.mistake(*self.command("m", "--min-lr", "0.1"))
+        self.assertIn("min-lr is 0.1; it must be at most lr, which is 0.01", err)
+        self.assertIn("seed is -1", self.mistake(*self.command("n", "--seed", "-1")))
         self.assertIn("--lr: 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
         self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
         self.assertIn(

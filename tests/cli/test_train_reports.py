@@ -1,9 +1,49 @@
-"""`limpid train`: what a run writes about itself: report.html and the histograms."""
+"""`limpid train`: what a run says about itself: its plan, report.html and the histograms."""
 
+import json
 import re
 
 import limpid_program
-from training_runs import Training
+from training_runs import TEXT, Training
+
+
+class Plans(Training):
+    def test_the_plan_leaves_nothing(self):
+        text = self.fine(*self.command("a", "--plan"))
+        for label in ("model ", "memory ", "data ", "steps ", "time "):
+            self.assertIn("\n" + label, "\n" + text)
+        plan = json.loads(self.fine(*self.command("a", "--plan", "--json")))
+        n = plan["parameters"]
+        memory = plan["memory"]
+        self.assertEqual(
+            [memory["weights"], memory["gradients"], memory["moments"]], [4 * n, 4 * n, 8 * n]
+        )
+        self.assertEqual(plan["tokens_per_step"], 4 * 32)
+        self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT))
+        more = self.folder / "more.txt"
+        more.write_text(TEXT[:100])
+        given = self.command("a", "--plan", "--json")
+        given[given.index("--data") + 2 : given.index("--data") + 2] = [more]
+        plan = json.loads(self.fine(*given, "--data", more))
+        self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT) + 200)
+        self.assertFalse((self.folder / "a").exists())
+        self.fine(*self.command("a"))
+        self.assertEqual(
+            json.loads(self.fine("train", "--resume", self.folder / "a", "--plan", "--json"))[
+                "memory"
+            ]["activations"],
+            memory["activations"],
+        )
+
+    def test_a_run_that_does_not_fit_is_refused(self):
+        for out, options in (("a", []), ("b", ["--plan"])):
+            command = self.command(out, "--batch-size", "3000000", "--seq-len", "64", *options)
+            code, _, err = limpid_program.outcome(*command)
+            self.assertEqual(code, 1)
+            self.assertRegex(
+                err, r"needs [0-9.]+ GB of memory \(weights .* are available: .*batches"
+            )
+            self.assertFalse((self.folder / out).exists())
 
 
 class Reports(Training):
