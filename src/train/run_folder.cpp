@@ -131,10 +131,12 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
   LIMPID_CHECK(ArgumentError, !fs::exists(fs::path(path) / kSettings),
                "{} holds a run already; resume it, or name another folder", path);
   const bool makes_tokenizer = settings.tokenizer == "bytes" || settings.tokenizer == "chars";
-  LIMPID_CHECK(ArgumentError, !makes_tokenizer || !fs::exists(fs::path(path) / "tokenizer.json"),
-               "{} holds a tokenizer.json already, where the one of `{}` would be written; name "
-               "another folder, or remove it",
-               path, settings.tokenizer);
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
+    LIMPID_CHECK(ArgumentError, !makes_tokenizer || !fs::exists(fs::path(path) / name),
+                 "{} holds a {} already, where the one of `{}` would be written; name another "
+                 "folder, or remove it",
+                 path, name, settings.tokenizer);
+  }
   make_folder(path);
   RunFolder folder(path, settings, lock_folder(path));
   folder.is_new_ = true;
@@ -185,15 +187,13 @@ void RunFolder::save(Trainer& trainer) {
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
   const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished);
-  if (settings_.lora > 0) {
-    export_lora_adapter(unfinished.string(), trainer.model().checkpoint(), 0, settings_.model);
-  } else {
-    ExportOptions options;
-    options.layout = Layout::kHuggingFace;
-    export_model(unfinished.string(), trainer.model().checkpoint(), options);
+  try {
+    write_checkpoint(unfinished, trainer);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(unfinished, ignored);  // a full disk needs the space
+    throw;
   }
-  trainer.save_state((unfinished / kStateFile).string());
-  sync_folder(unfinished.string());
   const fs::path finished = fs::path(path_) / name;
   remove_checkpoint(finished);
   std::error_code error;
@@ -205,6 +205,18 @@ void RunFolder::save(Trainer& trainer) {
     remove_checkpoint(steps.begin()->second);
     steps.erase(steps.begin());
   }
+}
+
+void RunFolder::write_checkpoint(const fs::path& folder, Trainer& trainer) const {
+  if (settings_.lora > 0) {
+    export_lora_adapter(folder.string(), trainer.model().checkpoint(), 0, settings_.model);
+  } else {
+    ExportOptions options;
+    options.layout = Layout::kHuggingFace;
+    export_model(folder.string(), trainer.model().checkpoint(), options);
+  }
+  trainer.save_state((folder / kStateFile).string());
+  sync_folder(folder.string());
 }
 
 const char* file_name(RunRecord record) { return kRecordFiles.at(static_cast<size_t>(record)); }

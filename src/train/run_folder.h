@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ class RunFolder {
   std::optional<SavedStep> newest() const;
 
   // Writes a checkpoint under a temporary name, syncs and renames it, and removes the oldest ones
-  // beyond settings().keep. Throws ResourceError.
+  // beyond settings().keep. Throws ResourceError; nothing of the new checkpoint is left then.
   void save(Trainer& trainer);
   // Appends an object to the record. Throws ResourceError.
   void append(RunRecord record, std::string_view json_line);
@@ -70,6 +71,7 @@ class RunFolder {
 
  private:
   RunFolder(std::string path, RunSettings settings, int lock);
+  void write_checkpoint(const std::filesystem::path& folder, Trainer& trainer) const;
 
   std::string path_;
   RunSettings settings_;

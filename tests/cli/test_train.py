@@ -9,7 +9,7 @@ import unittest
 import unittest.mock
 
 import limpid_program
-from training_runs import CONFIG, TEXT, Training
+from training_runs import CONFIG, Training
 
 
 class Runs(Training):
@@ -262,6 +262,9 @@ class Mistakes(Training):
         self.assertEqual({path.name for path in folder.iterdir()}, {"tokenizer.json", "film.part"})
         err = self.mistake(*self.command("mine", "--tokenizer", "bytes"))
         self.assertIn("holds a tokenizer.json already", err)
+        tokenizer.rename(folder / "tokenizer_config.json")
+        err = self.mistake(*self.command("mine", "--tokenizer", "bytes"))
+        self.assertIn("holds a tokenizer_config.json already", err)
 
     def test_a_run_that_goes_on_is_named_after_the_run(self):
         self.fine(*self.command("first", "--steps", "1"))

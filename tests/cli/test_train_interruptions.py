@@ -8,6 +8,10 @@ import limpid_program
 from training_runs import Training
 
 
+def limit_file_sizes() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
 class Interruptions(Training):
     def test_killed_and_resumed_is_the_same_run(self):
         options = ["--sample-every", "2", "--sample-tokens", "8", "--eval-every", "4"]
@@ -47,9 +51,6 @@ class Interruptions(Training):
         saved = self.folder / "full" / "step-000010"
         before = {file.name: file.read_bytes() for file in saved.iterdir()}
 
-        def limit_file_sizes():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
         # Python ignores the signal that would end the program, so that writing fails instead.
         process = self.start(
             "train", "--resume", self.folder / "full", preexec_fn=limit_file_sizes, restore_signals=False
@@ -60,6 +61,17 @@ class Interruptions(Training):
         self.assertEqual({file.name: file.read_bytes() for file in saved.iterdir()}, before)
         self.fine("train", "--resume", self.folder / "full")
         self.assert_same_run("full", "whole")
+
+    def test_a_checkpoint_that_cannot_be_written_leaves_nothing(self):
+        every = ["--save-every", "10", "--eval-every", "0", "--sample-every", "0"]
+        process = self.start(
+            *self.command("a", *every), preexec_fn=limit_file_sizes, restore_signals=False
+        )
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertRegex(err.decode(), "cannot write .*step-000010.*File too large")
+        names = {path.name for path in (self.folder / "a").iterdir()}
+        self.assertEqual(names, {"run.json", "log.jsonl", "tokenizer.json"})
 
     def test_a_model_whose_rows_are_interleaved_resumes_too(self):
         # GGUF's Llama; the checkpoints of a run are half-split.
