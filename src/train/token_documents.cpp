@@ -38,11 +38,14 @@ DocumentView::DocumentView(TokenDocuments documents) {
   owner = shared;
 }
 
+// Example: documents of 100 and 3 tokens, and a share of 0.2. The last document alone would be much
+// less than the 20 tokens that are wanted, so the first one is cut.
 DocumentView split_off(DocumentView& documents, double share) {
-  const auto wanted = documents.n_tokens() -
-                      static_cast<int64_t>(share * static_cast<double>(documents.n_tokens()));
+  const int64_t n = documents.n_tokens();
+  const auto wanted = n - static_cast<int64_t>(share * static_cast<double>(n));
   const auto first = std::ranges::lower_bound(documents.begins, documents.origin + wanted);
-  const bool cut = first == documents.begins.end() || first == documents.begins.begin();
+  const bool cut = first == documents.begins.end() || first == documents.begins.begin() ||
+                   2 * (documents.origin + n - *first) < n - wanted;
   const int64_t at = cut ? wanted : *first - documents.origin;
   DocumentView held_out = documents;
   held_out.origin += at;

@@ -48,7 +48,7 @@ struct DocumentView {
 };
 
 // The last documents, about `share` of the tokens, as held-out data; `documents` keeps the others.
-// A single document is cut.
+// A document is cut if the documents after it have less than half of the share.
 DocumentView split_off(DocumentView& documents, double share);
 
 // Throws ArgumentError unless so many tokens hold a sequence and its last target.

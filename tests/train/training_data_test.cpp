@@ -94,6 +94,19 @@ TEST(HeldOut, IsTheLastDocumentsOrAPartOfTheOnlyOne) {
   EXPECT_EQ(all.n_tokens(), 10);
 }
 
+TEST(HeldOut, IsNotLessThanHalfOfItsShare) {
+  DocumentView documents = numbered({100, 3});
+  const DocumentView held_out = split_off(documents, 0.2);
+  EXPECT_EQ(documents.n_tokens(), 83);
+  EXPECT_EQ(begins_of(documents), (std::vector<int64_t>{0}));
+  EXPECT_EQ(held_out.ids.front(), 83);
+  EXPECT_EQ(begins_of(held_out), (std::vector<int64_t>{17}));
+  DocumentView others = numbered({100, 10});
+  EXPECT_EQ(split_off(others, 0.2).n_tokens(), 22);
+  DocumentView whole = numbered({100, 11});
+  EXPECT_EQ(split_off(whole, 0.2).n_tokens(), 11);  // half of 22
+}
+
 TEST(HeldOut, KeepsItsDocumentsApart) {
   DocumentView documents = numbered({10, 10, 7, 14});
   const DocumentView held_out = split_off(documents, 0.6);
