@@ -62,8 +62,9 @@ DocumentView split_off(DocumentView& documents, double share) {
 
 void check_length(int64_t n_tokens, int64_t seq_len) {
   LIMPID_CHECK(ArgumentError, n_tokens > seq_len,
-               "the data has {} tokens; a sequence of {} needs at least {}", n_tokens, seq_len,
-               seq_len + 1);
+               "the data has {} tokens; a sequence of {} needs at least {}: take more data, or "
+               "shorter sequences",
+               n_tokens, seq_len, seq_len + 1);
 }
 
 BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed)

@@ -108,7 +108,8 @@ DocumentView read_held_out(const RunSettings& settings, int64_t seq_len, Documen
   if (!share) {
     DocumentView held_out = read_documents({&settings.val, 1}, tokenizer, chat_template, options);
     LIMPID_CHECK(ArgumentError, held_out.n_tokens() > seq_len,
-                 "{} has {} tokens; to hold out a sequence of {} it needs at least {}",
+                 "{} has {} tokens; to hold out a sequence of {} it needs at least {}: hold out "
+                 "more text, or take shorter sequences",
                  settings.val, held_out.n_tokens(), seq_len, seq_len + 1);
     return held_out;
   }
