@@ -76,7 +76,6 @@ class Trainer {
   double held_out_loss();
 
   TrainingModel& model() { return model_; }
-  const TrainingOptions& options() const { return options_; }
 
   // Everything that a step depends on, besides the weights and the data: `save_state` writes one
   // file, `load_state` reads it. Throws FormatError when it belongs to another model.

@@ -51,7 +51,6 @@ class TrainingRun {
   Trainer& trainer() { return *trainer_; }
   const TrainingPlan& plan() const { return plan_; }
   const RunFolder& folder() const { return folder_; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
   bool finished() const { return finished_; }
 
   // Collective, as `step`: whether to stop, because one of the ranks has to.
