@@ -100,7 +100,7 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("dtype", s.dtype, "f32|bf16|f16",
         "type of matrix products and kept activations; weights and gradients stay f32 [f32]");
   visit("checkpoint-activations", s.checkpoint_activations, "on|off",
-        "less memory: compute activations again on the way back [off]");
+        "less memory: compute activations again in the backward pass [off]");
   visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
   visit("lora-alpha", s.lora_alpha, "X", "the adapter's scale is X / RANK [16]");
   visit("lora-targets", s.lora_targets, "LIST",

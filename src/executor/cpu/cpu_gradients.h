@@ -1,7 +1,6 @@
 // The backward ops of the CPU executor. Threads share the rows or columns of a result, and one
 // element is always summed by one thread in one order, so no result depends on how many threads
-// there are. A
-// backward op has the file gradient_NAME.cpp beside its forward op.
+// there are. A backward op has the file gradient_NAME.cpp beside its forward op.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Products of f32 matrices in plain rows, by the threads of a pool: what the backward pass and
-// optimizers multiply with.
+// Products of f32 matrices in plain rows, by the threads of a pool. Linear layers in training
+// (forward and backward), the optimizer Muon and src/insight use them.
 #pragma once
 
 #include <cstdint>

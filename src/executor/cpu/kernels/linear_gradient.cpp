@@ -1,10 +1,10 @@
-// The products of the backward pass of `linear`: dx = dy W and dW = dy^T x.
+// The products of `linear` in training: y = x W^T, dx = dy W and dW = dy^T x.
 //
-// Both have a right operand that lies in rows (W, x), so one kernel serves them. The left operand
-// (dy, or dy transposed) is packed for all threads, in tiles that are read as one stream. Of the
+// The left operand (x, dy, or dy transposed) is packed in tiles that are read as one stream. Of the
 // right operand a thread copies a panel of kMultiplyDepth rows and one tile's columns at a time
-// into the L1 cache, and multiplies it with all tiles of the left operand (Goto & van de Geijn
-// 2008, "Anatomy of high-performance matrix multiplication").
+// into the L1 cache, and multiplies it with all packed tiles (Goto & van de Geijn 2008, "Anatomy of
+// high-performance matrix multiplication"). Where the right operand is transposed in memory (W^T),
+// the copy transposes it. So one kernel serves all three products.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/product_tile-inl.h"
 
