@@ -13,11 +13,13 @@
 // ops before the next step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "executor/dropout.h"
 #include "executor/executor.h"
+#include "tensor/codec.h"
 
 namespace limpid {
 
@@ -64,6 +66,10 @@ class GradientOps {
   // Call after the values of the weight's view have changed: renews every copy that the executor
   // keeps.
   virtual void refresh(const Weight& weight) = 0;
+  // Rounds the values of a weight to nearest even: to f16 or bf16, as encode_row does.
+  virtual void round_weight(std::span<const float> values, DType dtype, std::byte* rounded) {
+    encode_row(dtype, values, rounded);
+  }
 
   // -- backward ops --
   // gradient_op_list.h declares and describes them.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 
@@ -38,7 +37,7 @@ Weight Tape::load_weight(const WeightSource& source) {
 
 void Tape::encode(LoadedWeight& weight) {
   const auto n = static_cast<size_t>(weight.tensor.shape.n_elements());
-  encode_row(options_.dtype, {weight.tensor.f32(), n}, weight.rounded.data());
+  gradients_->round_weight({weight.tensor.f32(), n}, options_.dtype, weight.rounded.data());
 }
 
 void Tape::refresh() {

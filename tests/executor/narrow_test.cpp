@@ -3,10 +3,13 @@
 
 #include <bit>
 #include <cmath>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"
+#include "executor/gradient_ops.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -38,6 +41,22 @@ TEST(Narrow, RoundsAsTheCodecOnEveryInstructionSet) {
         ASSERT_EQ(wide[i], is_f16 ? f16_to_f32(narrow[i]) : bf16_to_f32(narrow[i])) << isa;
       }
     }
+  }
+}
+
+TEST(Narrow, OfAWeightByThreadsIsThatOfTheCodec) {
+  std::vector<float> x;
+  while (x.size() < 30'000) {
+    for (const float value : numbers()) x.push_back(value);
+  }
+  const auto executor = make_cpu_executor({.n_threads = 3});
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    std::vector<uint16_t> expected(x.size());
+    std::vector<uint16_t> rounded(x.size());
+    encode_row(dtype, x, std::as_writable_bytes(std::span(expected)).data());
+    executor->gradient_ops()->round_weight(x, dtype,
+                                           std::as_writable_bytes(std::span(rounded)).data());
+    EXPECT_EQ(rounded, expected);
   }
 }
 

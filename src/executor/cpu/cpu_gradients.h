@@ -25,6 +25,7 @@ class CpuGradients final : public GradientOps {
   void begin_gradients() override;
   void finish_gradients() override;
   void refresh(const Weight& weight) override;
+  void round_weight(std::span<const float> values, DType dtype, std::byte* rounded) override;
 
 #define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
 #include "executor/gradient_op_list.h"
