@@ -1,4 +1,4 @@
-// Backward of rms_norm and layer_norm; executor/gradient_ops.h has the formulas.
+// Backward of rms_norm and layer_norm; executor/gradient_op_list.h has the formulas.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 
