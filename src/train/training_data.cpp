@@ -204,6 +204,9 @@ class Tokenization {
     });
     if (error_) std::rethrow_exception(error_);
     TokenDocuments all;
+    size_t n_ids = 0;
+    for (const TokenDocuments& part : parts) n_ids += part.ids.size();
+    all.ids.reserve(n_ids);  // to grow it would copy it, and need memory for both copies
     for (TokenDocuments& part : parts) append(all, std::exchange(part, {}));
     if (!all.learned.empty()) all.learned.resize(all.ids.size(), 1);
     return all;
