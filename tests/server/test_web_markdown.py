@@ -92,7 +92,9 @@ class Markdown(OnThePage):
                  "http://[" * n, "http://:x(" * n, "[a](" + " " * 5 * n, "http://a" + ")" * 2 * n + "b",
                  "- " * n + "a", "1. a\n" * n, "|a" * n + "\n" + "|-" * n, "_a*b" * n, "<http://" * n, "&#" * n,
                  "~~a" * n, "# " * n, "\\" * n, "a\n" * n, "a_" * n, "(" * n + ")" * n, "[a](" + "(" * n,
-                 "[x](<" * n, "***" * n + "a" + "***" * n, "http://a" * n, "`" + " `" * n, "* a\n  " * n]  # fmt: skip
+                 "[x](<" * n, "***" * n + "a" + "***" * n, "http://a" * n, "`" + " `" * n, "* a\n  " * n,
+                 "a|b\n" + " " * 5 * n + "|", "a|b\n-" + " " * 5 * n + "a|", "# a" + " " * n + "a",
+                 "```" + " " * 5 * n + "`", "~" * 5 * n + "`"]  # fmt: skip
         seconds = {}
         for bomb in bombs:
             begin = self.browser.cpu_time()

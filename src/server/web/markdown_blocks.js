@@ -11,13 +11,15 @@
 // headings that are underlined, code that is only indented.
 
 const DEEPEST = 16;  // quotes and lists inside each other; below it all is paragraphs
-const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$/;
+// None of these has two neighbours that may both take the same characters: the time would grow with
+// the square of a line's length.
+const FENCE = /^ {0,3}(`{3,}|~{3,}(?!~))([^`\n]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+|$)/;
 const TASK = /^\[([ xX])\][ \t]+/;
-const TABLE_RULE = /^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const TABLE_RULE = /^[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/;
 const BLANK = /^[ \t]*$/;
 
 export function splitLines(source, from = 0) {
@@ -110,14 +112,21 @@ class BlockParser {
     return block;
   }
 
+  // Without the blanks at its end, and without a row of # there that stands alone.
   heading(text, match) {
     const {start} = this.lines[this.at++];
-    const shown = text.slice(match[0].length).replace(/(?:^|[ \t]+)#*[ \t]*$/, "");
-    const from = start + match[0].length;
+    const begin = match[0].length;
+    const before = (at, characters) => {
+      while (at > begin && characters.includes(text[at - 1])) --at;
+      return at;
+    };
+    let end = before(text.length, " \t");
+    const marks = before(end, "#");
+    if (marks === begin || " \t".includes(text[marks - 1])) end = before(marks, " \t");
     return {
       type: "heading",
       level: match[1].length,
-      lines: [{start: from, end: from + shown.length}]
+      lines: [{start: start + begin, end: start + end}]
     };
   }
 
