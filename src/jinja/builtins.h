@@ -101,6 +101,8 @@ Value in_case(BuiltinCall& call) {
 
 Value filter_tojson(BuiltinCall& call);  // json_values.cpp
 Value method_format(BuiltinCall& call);  // string_methods.cpp
+// `real` without its fraction. Throws Fault for integers beyond 64 bits, infinity and NaN.
+int64_t truncated(double real);
 // Parameter i of `indent` and `tojson`: a string, or a number of spaces.
 TracedText indentation(const BuiltinCall& call, size_t i, int64_t otherwise);
 

@@ -161,7 +161,9 @@ TracedText format_percent(Budget& budget, TracedView text, const Value& values, 
       fail("not enough arguments for format string");
     } else {
       const Value& value = items[n_used++];
-      const TracedText shown = kind == "d" ? integer_text(budget, value) : to_str(budget, value);
+      const bool is_cut = kind == "d" && value.is(Kind::kFloat);
+      const Value number = is_cut ? Value(truncated(value.real())) : value;
+      const TracedText shown = kind == "d" ? integer_text(budget, number) : to_str(budget, number);
       const bool is_safe = value.is_string() && value.as<StringObject>().is_markup;
       append_checked(budget, out, is_markup && !is_safe ? escape_html(budget, shown) : shown);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 #include "jinja/builtins.h"
 #include "jinja/operators.h"
@@ -113,8 +114,13 @@ template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec == std::errc::result_out_of_range) fail("a number in a text is too large");
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  if (result.ec == std::errc::invalid_argument || result.ptr != text.data() + text.size())
+    return std::nullopt;
+  if (result.ec == std::errc::result_out_of_range) {
+    if constexpr (std::is_integral_v<Number>) fail("a number in a text is too large");
+    // 1e-400 is 0; 1e400 is infinity, which is not an integer.
+    if (text.find('-', 1) == std::string_view::npos) return std::nullopt;
+  }
   return value;
 }
 
@@ -135,8 +141,7 @@ Value filter_int(BuiltinCall& call) {
     real = parse_number<double>(text);
   }
   if (!real || !std::isfinite(*real)) return otherwise;
-  if (std::abs(*real) >= 0x1p63) fail("an integer needs more than 64 bits");
-  return Value(static_cast<int64_t>(*real));
+  return Value(truncated(*real));
 }
 
 // default(x) replaces what is undefined; default(x, true) also what is false, such as '' and none.
@@ -167,6 +172,11 @@ constexpr Builtin kTable[] = {
 }  // namespace
 
 const std::span<const Builtin> kTextFilters = kTable;
+
+int64_t truncated(double real) {
+  if (!(std::abs(real) < 0x1p63)) fail("an integer needs more than 64 bits");
+  return static_cast<int64_t>(real);
+}
 
 TracedText indentation(const BuiltinCall& call, size_t i, int64_t otherwise) {
   if (call.has(i) && call[i].is_string()) return TracedText(call[i].traced());
