@@ -126,6 +126,14 @@ bool puts_space(SpacePrefix prefix, bool has_space, bool at_start) {
   return false;
 }
 
+void collapse_spaces(std::string_view text, std::string& out) {
+  out.clear();
+  for (const char c : text) {
+    if (c != ' ' || (!out.empty() && out.back() != ' ')) out.push_back(c);
+  }
+  if (!out.empty() && out.back() == ' ') out.pop_back();
+}
+
 // NFC applies to byte-level BPE; the rest to SentencePiece BPE.
 std::string_view normalize_text(const TokenizerSpec& spec, std::string_view text,
                                 std::string& buffer) {

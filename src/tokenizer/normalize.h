@@ -28,6 +28,10 @@ namespace limpid {
 // begins with one; `at_start`: the stretch is where the whole text begins.
 bool puts_space(SpacePrefix prefix, bool has_space, bool at_start);
 
+// Writes `text` to `out` with one space for each run of spaces and without spaces at both ends
+// (SentencePiece's remove_extra_whitespaces). `text` is not a view of `out`.
+void collapse_spaces(std::string_view text, std::string& out);
+
 // Returns `text` normalized as `spec` says: NFC, or spaces as U+2581 with one put before the text.
 // The result is `text` itself or a view of `buffer`. Changes by the pre-tokenizer (Metaspace) are
 // not applied here.

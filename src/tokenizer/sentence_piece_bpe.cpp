@@ -10,16 +10,6 @@
 namespace limpid {
 namespace {
 
-// Replaces each run of spaces by one space, and removes spaces at both ends (SentencePiece's
-// remove_extra_whitespaces).
-void collapse_spaces(std::string_view text, std::string& out) {
-  out.clear();
-  for (const char c : text) {
-    if (c != ' ' || (!out.empty() && out.back() != ' ')) out.push_back(c);
-  }
-  if (!out.empty() && out.back() == ' ') out.pop_back();
-}
-
 std::string unescape_spaces(const std::string& piece) {
   std::string out;
   for (size_t i = 0; i < piece.size();) {

@@ -47,6 +47,11 @@ void TokenTree::encode_stretch(std::string_view text, bool at_start,
   const TokenizerSpec& spec = tokenizer_->spec();
   std::string changed;
   if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+    if (spec.remove_extra_whitespaces) {
+      collapse_spaces(text, changed);
+      if (changed.empty()) return;
+      text = changed;
+    }
     if (puts_space(spec.space_prefix, text.front() == ' ', at_start))
       text = changed = " " + std::string(text);
   } else if (spec.normalize_nfc && unicode::normalize_nfc(text, changed)) {

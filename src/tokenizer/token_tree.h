@@ -22,8 +22,7 @@ class TokenTree {
   explicit TokenTree(std::shared_ptr<const Tokenizer> tokenizer);
 
   // Like Tokenizer::encode except for the choice of tokens: special tokens, BOS and EOS, NFC, the
-  // space before a SentencePiece text, and bytes without a token are treated in the same way.
-  // `remove_extra_whitespaces` is not applied.
+  // spaces of a SentencePiece text, and bytes without a token are treated in the same way.
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
  private:

@@ -49,6 +49,17 @@ TEST(TokenTree, GivesBackTheBytesOfTheText) {
   }
 }
 
+TEST(TokenTree, RemovesExtraSpacesWhereTheTokenizerDoes) {
+  TokenizerSpec spec = small_vocabulary("spm");
+  spec.remove_extra_whitespaces = true;
+  const auto tokenizer = Tokenizer::create(spec);
+  const TokenTree tree(tokenizer);
+  EXPECT_EQ(tree.encode("  one   two "), tree.encode("one two"));
+  EXPECT_EQ(tree.encode("   "), tree.encode(""));
+  const std::string text = "  one   two ";
+  EXPECT_EQ(tokenizer->decode(tree.encode(text)), tokenizer->decode(tokenizer->encode(text)));
+}
+
 TEST(TokenDisagreement, CountsTokensThatAreNotAtTheSamePlace) {
   const auto tokenizer = tiny();
   const auto count = [&](std::vector<TokenId> exact, std::vector<TokenId> other) {
