@@ -30,7 +30,7 @@ function read(text) {
     lazy(each, "tiles", Uint8Array);
     if (!("kept" in each)) continue;
     for (const name of ["first", "weights"]) lazy(each, name, Uint8Array);
-    lazy(each, "columns", Uint16Array);
+    lazy(each, "columns", data.ids.length > 65536 ? Uint32Array : Uint16Array);
   }
   for (const each of data.norms) {
     for (const name of ["stream", "attention", "mlp"]) lazy(each, name, Float32Array);

@@ -99,15 +99,16 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
 }
 
 // Of 512 tokens, a head that keeps five weights a row has 2,560 columns of 16 bits and as many
-// weights of 8: 10 kB in base64.
+// weights of 8: 10 kB in base64. Texts of more than 65,536 tokens need columns of 32 bits.
+template <typename Column>
 Json pack_rows(const AttentionMap& map) {
   std::vector<uint8_t> first;
-  std::vector<uint16_t> columns;
+  std::vector<Column> columns;
   std::vector<uint8_t> weights;
   for (const float weight : map.first()) first.push_back(as_byte(weight));
   for (int64_t t = 0; t < std::ssize(map.first()); ++t) {
     for (const AttentionMap::Kept& kept : map.row(t)) {
-      columns.push_back(static_cast<uint16_t>(std::max(kept.column, 0)));
+      columns.push_back(static_cast<Column>(std::max(kept.column, 0)));
       weights.push_back(kept.column < 0 ? uint8_t{0} : as_byte(kept.weight));
     }
   }
@@ -141,9 +142,11 @@ Json pack(std::span<const AttentionMap> maps) {
   std::ranges::sort(order);
   int64_t n_left = kMostRowNumbers;
   for (const auto& [habit, i] : order) {
-    n_left -= std::ssize(maps[i].first()) * (1 + maps[i].n_kept());
+    const int64_t n_tokens = std::ssize(maps[i].first());
+    n_left -= n_tokens * (1 + maps[i].n_kept());
     if (n_left < 0) break;
-    heads[i].update(pack_rows(maps[i]));
+    heads[i].update(n_tokens > 65'536 ? pack_rows<uint32_t>(maps[i])
+                                      : pack_rows<uint16_t>(maps[i]));
   }
   return heads;
 }

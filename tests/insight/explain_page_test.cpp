@@ -138,6 +138,31 @@ TEST(ExplainPage, OfALongTextHasTheRowsOfTheClearestHeads) {
   EXPECT_TRUE(data["attention"][7].contains("tiles"));
 }
 
+// The last token reads the one before it. Of 65,538 tokens this is column 65,536.
+TEST(ExplainPage, ColumnsOfALongTextHave32Bits) {
+  for (const int64_t n_tokens : {int64_t{4}, int64_t{65'538}}) {
+    Explanation explanation;
+    explanation.token_ids.assign(static_cast<size_t>(n_tokens), 1);
+    explanation.n_layers = explanation.n_heads = 1;
+    const std::vector<int32_t> copies(static_cast<size_t>(n_tokens), -1);
+    std::vector<float> weights(static_cast<size_t>(n_tokens));
+    weights[1] = 0.5;
+    AttentionMap& map = explanation.attention.emplace_back(n_tokens, 1);
+    for (int64_t t = 0; t < n_tokens; ++t) {
+      if (t == n_tokens - 1) weights[static_cast<size_t>(t - 1)] = 1;
+      map.add_row(std::span(weights).first(static_cast<size_t>(t + 1)), copies);
+    }
+    const Json data = data_of(explain_page(explanation, {}, {}, nullptr));
+    const auto columns = data["attention"][0]["columns"].get<std::string>();
+    if (n_tokens == 4) {
+      EXPECT_EQ(columns, "AAABAAEAAgA=");  // 0, 1, 1, 2 in 16 bits
+    } else {
+      EXPECT_TRUE(columns.ends_with("AAEAAAAAAAEA")) << columns.substr(columns.size() - 12);
+      EXPECT_EQ(columns.size(), (4 * static_cast<size_t>(n_tokens) + 2) / 3 * 4);
+    }
+  }
+}
+
 // A conversion that went wrong may leave NaN in a model. What it does to the activations is shown.
 TEST(ExplainPage, OfAModelWithNan) {
   const auto damaged = testing::tiny_checkpoint(testing::shape_of("llama"));
