@@ -21,13 +21,13 @@ Json byte_level(bool add_prefix_space, bool trim_offsets, bool use_regex) {
 
 // One step of a pre-tokenizer: "Digits", or "Split" with a regular expression.
 Json split_step(const SplitStep& step) {
-  if (step.kind == SplitStep::Kind::kNumeric) {
-    return {{"type", "Digits"}, {"individual_digits", true}};
-  }
+  if (step.kind == SplitStep::Kind::kNumeric)
+    return {{"type", "Digits"}, {"individual_digits", !step.contiguous}};
+  const char* behavior = step.drop_gaps ? "Removed" : step.contiguous ? "Contiguous" : "Isolated";
   return {{"type", "Split"},
           {"pattern", {{"Regex", step.pattern}}},
-          {"behavior", "Isolated"},
-          {"invert", false}};
+          {"behavior", behavior},
+          {"invert", step.drop_gaps}};
 }
 
 // All steps, then "ByteLevel" without an expression of its own, which only maps bytes to the

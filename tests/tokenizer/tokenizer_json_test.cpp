@@ -112,6 +112,26 @@ TEST(TokenizerJson, WithoutAnExpressionTheTextIsOnePiece) {
   EXPECT_EQ(read(Json::parse(write_tokenizer_json(spec))).pre_tokenizer, PreTokenizer::kNone);
 }
 
+TEST(TokenizerJson, TheWriterKeepsHowPiecesAreCut) {
+  Json json = byte_level_json();
+  json["pre_tokenizer"] = Json::parse(R"({"type": "Sequence", "pretokenizers": [
+    {"type": "Digits", "individual_digits": false},
+    {"type": "Split", "pattern": {"Regex": "[.]"}, "behavior": "Contiguous", "invert": false},
+    {"type": "Split", "pattern": {"Regex": "\\w+"}, "behavior": "Removed", "invert": true},
+    {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})");
+  const TokenizerSpec spec = read(json);
+  const TokenizerSpec again = read(Json::parse(write_tokenizer_json(spec)));
+  ASSERT_EQ(spec.splits.size(), 3U);
+  ASSERT_EQ(again.splits.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(spec.splits[i].contiguous, i < 2);
+    EXPECT_EQ(spec.splits[i].drop_gaps, i == 2);
+    EXPECT_EQ(again.splits[i].pattern, spec.splits[i].pattern);
+    EXPECT_EQ(again.splits[i].contiguous, spec.splits[i].contiguous);
+    EXPECT_EQ(again.splits[i].drop_gaps, spec.splits[i].drop_gaps);
+  }
+}
+
 struct Change {
   const char* what;  // must be named in the message
   std::function<void(Json&)> apply;
