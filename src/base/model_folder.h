@@ -2,6 +2,7 @@
 // nor a link can lead out of the folder.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,16 @@
 #include "base/mapped_file.h"
 
 namespace limpid {
+
+// The usual names of the files from which a tokenizer and its chat templates are read. The first
+// kDefiningFiles define a tokenizer; the others supplement one.
+inline constexpr std::array<std::string_view, 11> kTokenizerFiles = {
+    "tokenizer.json",      "tokenizer.model",       "ranks.tiktoken",
+    "vocab.json",          "encoder.json",          "merges.txt",
+    "vocab.bpe",           "tokenizer_config.json", "special_tokens_map.json",
+    "chat_template.jinja", "chat_template.json",
+};
+inline constexpr size_t kDefiningFiles = 7;
 
 // The folder of one model.
 class ModelFolder {

@@ -1,6 +1,6 @@
 #include "checkpoint/hugging_face_folder.h"
 
-#include <array>
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -22,20 +22,6 @@ constexpr std::string_view kGenerationConfig = "generation_config.json";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr uint64_t kLongestIndex = 100'000'000;
-
-// The files that the tokenizer, the chat template and the defaults of sampling are read from.
-constexpr std::array<std::string_view, 12> kAttachments = {"tokenizer.json",
-                                                           "tokenizer_config.json",
-                                                           "special_tokens_map.json",
-                                                           "tokenizer.model",
-                                                           "vocab.json",
-                                                           "merges.txt",
-                                                           "encoder.json",
-                                                           "vocab.bpe",
-                                                           "chat_template.jinja",
-                                                           "chat_template.json",
-                                                           "config.json",
-                                                           "generation_config.json"};
 
 // The shards that the index names, each with the tensors that it must hold:
 //   {"model-00001-of-00002.safetensors": {"model.embed_tokens.weight", …}, …}
@@ -156,9 +142,12 @@ Checkpoint open_folder(const std::string& path, const std::string& weights) {
 }  // namespace
 
 void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
-  for (const std::string_view name : kAttachments) {
+  const auto attach = [&](std::string_view name) {
     if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
-  }
+  };
+  std::ranges::for_each(kTokenizerFiles, attach);
+  attach(kConfig);
+  attach(kGenerationConfig);  // defaults of sampling
   // A rank file may have any name (cl100k_base.tiktoken); of several, none is used.
   if (const auto ranks = folder.only_name_ending(".tiktoken"))
     checkpoint.attachments[*ranks] = folder.open(*ranks);

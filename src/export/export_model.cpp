@@ -52,8 +52,7 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
                      ExportResult& result) {
   const auto& files = checkpoint.attachments;
   for (const auto& [name, file] : files) {
-    if (is_tokenizer_file(name) || name == "chat_template.json")
-      write_file((folder / name).string(), text_of(*file));
+    if (is_tokenizer_file(name)) write_file((folder / name).string(), text_of(*file));
   }
   // transformers reads tokenizer.json, or vocab.json with merges.txt. Ranks (*.tiktoken), the names
   // encoder.json and vocab.bpe, and a tokenizer.model are not enough for it.

@@ -19,14 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that define a tokenizer come first.
-constexpr std::array<std::string_view, 10> kNames = {
-    "tokenizer.json",      "tokenizer.model",       "ranks.tiktoken",
-    "vocab.json",          "encoder.json",          "merges.txt",
-    "vocab.bpe",           "tokenizer_config.json", "special_tokens_map.json",
-    "chat_template.jinja",
-};
-constexpr size_t kDefining = 7;
 constexpr std::string_view kTiktoken = ".tiktoken";
 constexpr std::string_view kRanks = "ranks.tiktoken";  // the usual name for any *.tiktoken
 
@@ -41,9 +33,10 @@ void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_
 
 // Returns the usual name of a file that defines a tokenizer, and the prefix of its name on disk.
 std::pair<std::string_view, std::string_view> usual_name(std::string_view file_name) {
-  for (size_t i = 0; i < kDefining; ++i) {
-    if (file_name.ends_with(kNames[i]))
-      return {kNames[i], file_name.substr(0, file_name.size() - kNames[i].size())};
+  for (size_t i = 0; i < kDefiningFiles; ++i) {
+    if (file_name.ends_with(kTokenizerFiles[i]))
+      return {kTokenizerFiles[i],
+              file_name.substr(0, file_name.size() - kTokenizerFiles[i].size())};
   }
   if (file_name.ends_with(kTiktoken))
     return {kRanks, file_name.substr(0, file_name.size() - kTiktoken.size())};
@@ -60,7 +53,7 @@ TokenizerFiles find_renamed(const std::string& path) {
   for (const std::string_view key : {"\"model\"", "\"vocab\""}) {
     if (text.find(key) == text.npos) return {};
   }
-  return {{std::string(kNames[0]), std::move(file)}};
+  return {{std::string(kTokenizerFiles[0]), std::move(file)}};
 }
 
 const MappedFile* find(const TokenizerFiles& files, std::string_view name) {
@@ -119,7 +112,7 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     const ModelFolder folder(path);
-    for (const std::string_view name : kNames) add_if_there(files, folder, "", name);
+    for (const std::string_view name : kTokenizerFiles) add_if_there(files, folder, "", name);
     if (const auto ranks = folder.only_name_ending(kTiktoken))
       files.emplace(kRanks, folder.open(*ranks));
     return files;
@@ -133,19 +126,20 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   // A second tokenizer beside the named file is not part of it, but the two files of GPT-2 belong
   // together.
   const bool is_half = name == "vocab.json" || name == "encoder.json";
-  for (size_t i = is_half ? kDefining - 2 : kDefining; i < kNames.size(); ++i)
-    add_if_there(files, folder, prefix, kNames[i]);
+  for (size_t i = is_half ? kDefiningFiles - 2 : kDefiningFiles; i < kTokenizerFiles.size(); ++i)
+    add_if_there(files, folder, prefix, kTokenizerFiles[i]);
   return files;
 }
 
 bool has_tokenizer(const TokenizerFiles& files) {
   return find_ranks(files) != nullptr ||
-         std::any_of(kNames.begin(), kNames.begin() + kDefining,
+         std::any_of(kTokenizerFiles.begin(), kTokenizerFiles.begin() + kDefiningFiles,
                      [&](std::string_view name) { return files.count(name) != 0; });
 }
 
 bool is_tokenizer_file(std::string_view name) {
-  return name.ends_with(kTiktoken) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return name.ends_with(kTiktoken) ||
+         std::find(kTokenizerFiles.begin(), kTokenizerFiles.end(), name) != kTokenizerFiles.end();
 }
 
 const MappedFile* find_rank_file(const TokenizerFiles& files) {

@@ -147,12 +147,15 @@ TEST(TokenizerFiles, OneFileOrAFolder) {
   folder.write("vocab.json", vocab_text(small));
   folder.write("merges.txt", merges_text(small));
   folder.write("chat_template.jinja", "J");
+  folder.write("chat_template.json", R"({"chat_template": "K"})");
   folder.write("special_tokens_map.json", R"({"eos_token": {"content": "<|endoftext|>"}})");
   EXPECT_EQ(tokenizer_from(find_tokenizer_files(folder.folder()))->spec().pre_tokenizer,
             PreTokenizer::kGpt2);
   folder.write("tokenizer_config.json",
                R"({"tokenizer_class": "Qwen2TokenizerFast", "chat_template": "C"})");
   const TokenizerFiles files = find_tokenizer_files(folder.folder());
+  for (const char* template_file : {"chat_template.jinja", "chat_template.json"})
+    EXPECT_TRUE(files.contains(template_file)) << template_file;
   const auto qwen = tokenizer_from(files);
   EXPECT_EQ(qwen->spec().pre_tokenizer, PreTokenizer::kQwen2);
   EXPECT_TRUE(qwen->spec().normalize_nfc);
