@@ -171,6 +171,7 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                    const InputFacts& facts, ThreadPool& pool, const ByteSink& sink) {
   Tensor storage;
   const TensorView stored = checkpoint.read(tensor.name, storage);
+  if (stored.n_bytes() == 0) return;
   const TensorView source = as_rows(stored, tensor);
   ColumnFacts columns;
   if (is_quantized(tensor.to)) columns = facts.of(tensor.name, source.shape.cols());
@@ -198,7 +199,7 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
       leave_file(checkpoint, {first, static_cast<size_t>(end - begin) * source.row_bytes()});
     }
   }
-  if (stored.n_bytes() > 0) leave_file(checkpoint, {stored.data, stored.n_bytes()});
+  leave_file(checkpoint, {stored.data, stored.n_bytes()});
 }
 
 }  // namespace limpid

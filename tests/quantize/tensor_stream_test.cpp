@@ -52,6 +52,17 @@ TEST(TensorStream, WithoutATypeEveryByteStays) {
   }
 }
 
+// Files may hold such tensors: safetensors and .pth allow sizes of 0.
+TEST(TensorStream, ATensorWithoutElementsHasNoBytes) {
+  const auto checkpoint = tiny();
+  for (const Shape& shape : {Shape{0}, Shape{3, 0}, Shape{0, 3}}) {
+    checkpoint->tensors["output_norm.weight"].shape = shape;
+    const TensorPlan plan = plan_tensors(*checkpoint, {});
+    EXPECT_TRUE(bytes_of(*checkpoint, find(plan, "output_norm.weight")).empty())
+        << shape.to_string();
+  }
+}
+
 TEST(TensorStream, BytesDoNotDependOnThreads) {
   const auto checkpoint = tiny();
   PlanOptions options;
