@@ -13,13 +13,13 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
 #include <numbers>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "cli/inspect.h"
 #include "cli/json_format.h"
 #include "cli/output.h"
@@ -33,12 +33,6 @@ namespace {
 constexpr size_t kShownItems = 6;
 constexpr size_t kShownCharacters = 100;
 
-// An f32 as the shortest number that names it: 1e-05, and not the double 9.999999747378752e-06.
-double shortest(double value) {
-  const std::string text = fmt::format("{}", static_cast<float>(value));
-  return std::isfinite(value) ? std::stod(text) : value;
-}
-
 // A value of the metadata with the type that JSON has for it.
 Json value_to_json(const MetadataValue& value) {
   const bool is_f32 = value.type_name.ends_with("f32");
@@ -50,10 +44,11 @@ Json value_to_json(const MetadataValue& value) {
           for (const MetadataValue& item : held) array.push_back(value_to_json(item));
           return array;
         } else if constexpr (std::is_same_v<Held, double>) {
-          return is_f32 ? shortest(held) : held;
+          return is_f32 ? shortest_decimal(held) : held;
         } else if constexpr (std::is_same_v<Held, std::vector<double>>) {
           Json array = held;
-          for (Json& item : array) item = is_f32 ? Json(shortest(item.get<double>())) : item;
+          for (Json& item : array)
+            item = is_f32 ? Json(shortest_decimal(item.get<double>())) : item;
           return array;
         } else {
           return held;
@@ -101,12 +96,12 @@ Json rope_to_json(const DecoderSpec& spec) {
 Json spec_to_json(const DecoderSpec& spec) {
   Json json = sizes_to_json(spec);
   json.update({{"norm", name_of(spec.norm)},
-               {"norm_eps", shortest(spec.norm_eps)},
+               {"norm_eps", shortest_decimal(spec.norm_eps)},
                {"position", name_of(spec.position)},
                {"mlp", name_of(spec.mlp)},
                {"tied_embeddings", spec.tied_embeddings},
                {"attention_scale",
-                spec.attention_scale > 0 ? Json(shortest(spec.attention_scale)) : Json()},
+                spec.attention_scale > 0 ? Json(shortest_decimal(spec.attention_scale)) : Json()},
                {"scale_by_inverse_layer", spec.scale_by_inverse_layer},
                {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}});
   return json;

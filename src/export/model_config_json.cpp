@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "layouts/hugging_face.h"
 #include "layouts/model_classes.h"
 
@@ -11,9 +12,6 @@ namespace limpid {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Returns the shortest decimal number that rounds to this f32: 1e-05 instead of 9.99999974e-06.
-double shortest(double value) { return std::stod(fmt::format("{}", static_cast<float>(value))); }
 
 // Reads a number below <architecture>.rope.scaling.
 std::optional<double> scaling_number(const Checkpoint& checkpoint, const DecoderSpec& spec,
@@ -26,7 +24,7 @@ std::optional<double> scaling_number(const Checkpoint& checkpoint, const Decoder
 Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   if (spec.rope.scaling == "none") return nullptr;
   if (spec.rope.scaling == "linear") {
-    return {{"rope_type", "linear"}, {"factor", shortest(spec.rope.scaling_factor)}};
+    return {{"rope_type", "linear"}, {"factor", shortest_decimal(spec.rope.scaling_factor)}};
   }
   const auto low = scaling_number(checkpoint, spec, "low_freq_factor");
   LIMPID_CHECK(UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
@@ -36,10 +34,10 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
                checkpoint.path);
   const auto integer = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
   return {{"rope_type", "llama3"},
-          {"factor", shortest(*scaling_number(checkpoint, spec, "factor"))},
-          {"low_freq_factor", shortest(*low)},
+          {"factor", shortest_decimal(*scaling_number(checkpoint, spec, "factor"))},
+          {"low_freq_factor", shortest_decimal(*low)},
           {"high_freq_factor",
-           shortest(scaling_number(checkpoint, spec, "high_freq_factor").value_or(4))},
+           shortest_decimal(scaling_number(checkpoint, spec, "high_freq_factor").value_or(4))},
           {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
 }
 
@@ -90,7 +88,7 @@ Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   json["n_head"] = spec.n_heads;
   json["n_inner"] = spec.d_ff;
   json["activation_function"] = activation_name(spec.mlp);
-  json["layer_norm_epsilon"] = shortest(spec.norm_eps);
+  json["layer_norm_epsilon"] = shortest_decimal(spec.norm_eps);
   json["scale_attn_weights"] = scales_by_head_dim(checkpoint, spec);
   json["scale_attn_by_inverse_layer_idx"] = spec.scale_by_inverse_layer;
   json["reorder_and_upcast_attn"] = false;
@@ -113,8 +111,8 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
   json["head_dim"] = spec.head_dim;
   json["vocab_size"] = spec.vocab_size;
   json["max_position_embeddings"] = spec.n_ctx_train;
-  json["rms_norm_eps"] = shortest(spec.norm_eps);
-  json["rope_theta"] = shortest(spec.rope.base);
+  json["rms_norm_eps"] = shortest_decimal(spec.norm_eps);
+  json["rope_theta"] = shortest_decimal(spec.rope.base);
   json["rope_scaling"] = rope_scaling(checkpoint, spec);
   json["hidden_act"] = "silu";
   // completed_for_class gave all blocks the same biases, so the first block represents all.
@@ -151,7 +149,7 @@ std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec*
   set_token_ids(json, checkpoint, tokenizer);
   const auto set = [&](const char* name, const char* ours) {
     const auto value = checkpoint.metadata.number(std::string("general.sampling.") + ours);
-    if (value) json[name] = shortest(*value);
+    if (value) json[name] = shortest_decimal(*value);
   };
   const auto temperature = checkpoint.metadata.number("general.sampling.temp");
   if (temperature) json["do_sample"] = *temperature > 0;
@@ -206,8 +204,8 @@ std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
         static_cast<double>(spec.d_ff) / static_cast<double>(two_thirds) * (1 - 1e-9);
   }
   json["multiple_of"] = spec.d_ff;
-  json["norm_eps"] = shortest(spec.norm_eps);
-  json["rope_theta"] = shortest(spec.rope.base);
+  json["norm_eps"] = shortest_decimal(spec.norm_eps);
+  json["rope_theta"] = shortest_decimal(spec.rope.base);
   json["max_seq_len"] = spec.n_ctx_train;
   if (spec.rope.scaling == "none") return json.dump() + "\n";
   const Json scaling = rope_scaling(checkpoint, spec);
