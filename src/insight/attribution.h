@@ -86,10 +86,10 @@ struct WantedLogit {
   double logit = 0;
 };
 
-// Attributes the logits of the tokens of a step, while the step runs. A logit's direction is known
-// but for its scale before the step, because the token that follows is, so each activation gives
-// its parts when it is observed, and no copy of it is kept. Only the token after the last one may
-// be unknown until the step is done: that row's activations are copied.
+// Attributes the logits of the tokens of a step, while the step runs. The direction of a logit, all
+// but its scale, is known before the step, because the token that follows is known. So each
+// activation gives its parts when it is observed, and no copy of it is kept. Only the token after
+// the last one may be unknown until the step is done: the activations of that row are copied.
 //
 // For each layer its output projection is decoded and multiplied with the directions of n different
 // tokens: n * d_model * n_heads * head_dim products.

@@ -40,7 +40,7 @@ void apply(const Edit& edit, std::pair<int64_t, int64_t> columns,
   }
 }
 
-// Both runs take turns, a chunk each, so that logits of two chunks are all that is held: 25 MB of a
+// Both runs take turns, a chunk each, so memory holds the logits of only two chunks: 25 MB for a
 // vocabulary of 49,152, whatever the length of the text.
 //
 // One run, chunk by chunk, and its residual streams of the chunk.
@@ -113,8 +113,8 @@ double divergence(const TwoPredictions& two) {
   return sum < 0 ? 0 : sum / std::numbers::ln2;  // NaN stays
 }
 
-// The tokens whose probability changes most, in whichever direction. Differences of probabilities
-// and not their ratios: from 1e-9 to 1e-6 is a factor of a thousand that nobody would see.
+// The tokens whose probability changes most, in whichever direction. The measure is the difference
+// of the probabilities and not their ratio: nobody would see a change from 1e-9 to 1e-6.
 std::vector<Contrast::Change> largest_changes(const TwoPredictions& two, int64_t n) {
   Ranking largest(n);
   for (size_t i = 0; i < two.a.size(); ++i) {

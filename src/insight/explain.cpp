@@ -1,5 +1,5 @@
 // One evaluation of the text, chunk by chunk. A chunk of c tokens runs as a step whose activations
-// are looked at as they come; what the step's end needs is kept for that long:
+// are looked at as they come; what is needed when the step is done is kept until then:
 //
 //   query, key of a layer    -> attention weights of the chunk's rows, kept as AttentionMap
 //   outputs, residual stream -> norms (activation_sizes.h) and parts of the logits

@@ -13,9 +13,8 @@ namespace limpid {
 
 // `what` is one of
 //   surprise      bits of each token
-//   lens          after each layer (rows) for each token (columns): the likeliest next token, as
-//   far
-//                 as there is room, and entropy: dark is sure
+//   lens          after each layer (rows) for each token (columns): the likeliest next token if
+//                 there is room for it, and the entropy: dark is sure
 //   parts         the logit after the last token by layer: attention and MLP
 //   part-heads    the same by head, layers upwards: blue speaks for it, orange against it
 //   sizes         mean norms of the residual stream and of what is added, layer by layer

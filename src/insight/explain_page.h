@@ -29,7 +29,7 @@ struct ShownContrast {
 };
 
 // The page holds the numbers as JSON, arrays of numbers in base64, and draws them with its own
-// script; its policy lets nothing else run and nothing be loaded, whatever tokens and names hold
+// script; its policy lets nothing else run and nothing be loaded, whatever tokens and names contain
 // (W3C, Content Security Policy Level 3). `tokenizer` may be null.
 std::string explain_page(const Explanation& explanation, const PageFacts& facts,
                          std::span<const ShownContrast> contrasts, const Tokenizer* tokenizer);

@@ -45,7 +45,7 @@ struct RankedNumber {
 };
 
 // The n largest of the numbers that are offered, in any order; of equal ones those of the smaller
-// index. With NaN among them it is n others, never fewer.
+// index. If some of the numbers are NaN, the n kept may be others, but never fewer.
 class Ranking {
  public:
   explicit Ranking(int64_t n) { begin(n); }
@@ -58,7 +58,7 @@ class Ranking {
     kept_.reserve(n_);
   }
 
-  // Most numbers are too small, which is seen at once.
+  // Most numbers are too small, and one comparison shows it.
   void offer(float value, int64_t index) {
     if (!(value < floor_)) insert({value, index});
   }
