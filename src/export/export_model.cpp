@@ -184,6 +184,7 @@ void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
 // and writes them.
 ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                           const ExportOptions& options) {
+  weight_sources(checkpoint, read_spec(checkpoint));  // checks all shapes
   PlanOptions plan;
   plan.file_type = options.file_type;
   plan.allow_requantize = options.allow_requantize;

@@ -112,6 +112,17 @@ class Convert(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("--to", err)
 
+    def test_weights_that_do_not_fit_the_configuration_are_refused(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        config = json.loads((folder / "config.json").read_text())
+        config["intermediate_size"] *= 2
+        (folder / "config.json").write_text(json.dumps(config))
+        for name, options in (("out.gguf", ()), ("out", ("--to", "safetensors"))):
+            code, err = limpid("convert", folder, self.path(name), *options)
+            self.assertEqual(code, 1, err)
+            self.assertIn("are configuration and weights of the same model?", err)
+            self.assertFalse(self.path(name).exists())
+
     def test_quantised_while_opening_is_what_quantize_writes_and_is_made_once(self):
         cache = self.path("cache")
         out, plain = self.path("cached.npy"), self.path("plain.npy")
