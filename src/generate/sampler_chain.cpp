@@ -15,8 +15,8 @@ namespace {
 constexpr uint32_t kDrawStream = 0;
 // Logits divided by a smaller temperature could leave the range of a float.
 constexpr float kLeastTemperature = 1e-6F;
-// The token of a bias is searched for among the best candidates; among all of them its id is its
-// place. So beyond this many comparisons it costs less to take all.
+// The token of a bias or a penalty is searched for among the best candidates; among all of them its
+// id is its place. So beyond this many comparisons it costs less to take all.
 constexpr int64_t kMostComparisons = 1 << 16;
 
 uint64_t random_seed() {
@@ -103,31 +103,39 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
     if (!greedy_ || is_custom || sampler->name() == "penalties")
       samplers_.push_back(std::move(sampler));
   }
-  begin_with_the_best(options);
+  n_best_ = n_deciding(options);
 }
 
-// If nothing but a bias changes the logits before only the best are kept, the others need not
-// become candidates at all. A bias that lowers the logits of m tokens moves at most m others up, so
-// the best n are among the n + m best without it.
-void SamplerChain::begin_with_the_best(const SamplerOptions& options) {
-  const bool only_lowers =
+// If nothing but biases and penalties changes the logits before only the best are kept, the others
+// need not become candidates at all. Lowering the logits of m tokens moves at most m others up, so
+// the best n are among the n + m best of before. Example: a greedy choice with a penalty of the
+// last 64 tokens is among the best 65 logits.
+int64_t SamplerChain::n_deciding(const SamplerOptions& options) const {
+  auto next = samplers_.begin();
+  const auto is_next = [&](std::string_view name) {
+    return next != samplers_.end() && (*next)->name() == name &&
+           std::ranges::find(options.custom, name, &Sampler::name) == options.custom.end();
+  };
+  bool only_lowers =
       std::ranges::all_of(bias_, [](const LogitBias& bias) { return bias.bias <= 0; });
-  const bool has_top_k =
-      !samplers_.empty() && samplers_.front()->name() == "top_k" &&
-      std::ranges::find(options.custom, "top_k", &Sampler::name) == options.custom.end();
-  const bool takes_best = greedy_ && samplers_.empty();
-  const int64_t n = takes_best ? 1 : (has_top_k ? options.top_k : 0);
-  const int64_t n_biases = std::ssize(bias_);
-  if (!only_lowers || n_biases * (n + n_biases) > kMostComparisons) return;
-  n_first_ = n;
-  if (has_top_k) samplers_.erase(samplers_.begin());
+  int64_t n_lowered = std::ssize(bias_);
+  if (is_next("penalties")) {
+    only_lowers &= options.repeat_penalty >= 1 && options.presence_penalty >= 0 &&
+                   options.frequency_penalty >= 0 && options.repeat_last_n > 0;
+    n_lowered += options.repeat_last_n;
+    ++next;
+  }
+  int64_t n_kept = 0;
+  if (greedy_ && next == samplers_.end()) n_kept = 1;
+  if (is_next("top_k")) n_kept = options.top_k;
+  const int64_t n = n_kept + n_lowered;
+  return n_kept > 0 && only_lowers && n_lowered <= kMostComparisons / n ? n : 0;
 }
 
 void SamplerChain::add_bias() {
   for (const auto& [id, bias] : bias_) {
     if (Candidate* candidate = candidates_.find(id)) candidate->logit += bias;
   }
-  if (n_first_ > 0) candidates_.keep_best(n_first_);
 }
 
 void SamplerChain::check_bias(int64_t vocab_size) const {
@@ -142,20 +150,20 @@ void SamplerChain::check_bias(int64_t vocab_size) const {
 }
 
 TokenId SamplerChain::sample(std::span<const float> logits, std::span<const TokenId> history) {
-  if (n_first_ == 0) {
+  if (n_best_ == 0) {
     candidates_.assign(logits);
   } else {
-    candidates_.assign_best(logits, n_best());
+    candidates_.assign_best(logits, n_best_);
   }
   return choose(history);
 }
 
-// Candidates beyond the n_best() best are dropped first: where a bias lowers the best ones, no
-// token may move up that sample() would not see.
+// Candidates beyond the n_best() best are dropped first: where a bias or a penalty lowers the best
+// ones, no token may move up that sample() would not see.
 TokenId SamplerChain::sample_best(std::span<const Candidate> best,
                                   std::span<const TokenId> history) {
   candidates_.assign_best(best);
-  candidates_.keep_best(n_best());
+  candidates_.keep_best(n_best_);
   return choose(history);
 }
 

@@ -28,7 +28,7 @@ class SamplerChain {
   // The same from the n_best() best logits, or more of them, best first.
   TokenId sample_best(std::span<const Candidate> best, std::span<const TokenId> history);
   // How many of the best logits decide the choice; 0: all of them do.
-  int64_t n_best() const { return n_first_ > 0 ? n_first_ + std::ssize(bias_) : 0; }
+  int64_t n_best() const { return n_best_; }
 
   uint64_t seed() const { return seed_; }
   // The candidates that were left at the last sample, with probabilities.
@@ -36,7 +36,7 @@ class SamplerChain {
 
  private:
   void check_bias(int64_t vocab_size) const;
-  void begin_with_the_best(const SamplerOptions& options);
+  int64_t n_deciding(const SamplerOptions& options) const;
   void add_bias();
   TokenId choose(std::span<const TokenId> history);
   double next_uniform(const SamplerContext& context);
@@ -47,7 +47,7 @@ class SamplerChain {
   bool greedy_ = false;
   std::vector<LogitBias> bias_;
   std::vector<std::shared_ptr<Sampler>> samplers_;
-  int64_t n_first_ = 0;  // the samplers see only so many of the best; 0: all
+  int64_t n_best_ = 0;  // the samplers see only so many of the best; 0: all
   Candidates candidates_;
 };
 

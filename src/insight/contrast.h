@@ -59,8 +59,8 @@ ModelPart model_part(std::string_view name, const DecoderSpec& spec);
 struct Edit {
   ModelPart part;
   float keep = 0;
-  std::vector<float> everywhere;             // [columns of the part], or empty for zeros
-  std::map<int64_t, std::vector<float>> at;  // by position
+  std::vector<float> everywhere{};             // [columns of the part], or empty for zeros
+  std::map<int64_t, std::vector<float>> at{};  // by position
 };
 
 // Applies the edits to every step of the model until they are replaced; no edits end it.

@@ -77,7 +77,28 @@ const Setting kSettings[] = {
      },
      false},
     {"logprobs", [](GenerationOptions& o) { o.n_logprobs = 2; }, false},
-    {"penalty", [](GenerationOptions& o) { o.sampler.repeat_penalty = 1.1F; }, false},
+    {"penalty",
+     [](GenerationOptions& o) {
+       o.sampler.repeat_penalty = 1.1F;
+       o.sampler.repeat_last_n = 20;
+     },
+     true},
+    {"greedy_penalties",
+     [](GenerationOptions& o) {
+       o.sampler.temperature = 0;
+       o.sampler.repeat_penalty = 1.3F;
+       o.sampler.presence_penalty = 0.5F;
+       o.sampler.frequency_penalty = 0.25F;
+       o.sampler.repeat_last_n = 50;
+     },
+     true},
+    {"penalty_of_all",
+     [](GenerationOptions& o) {
+       o.sampler.repeat_penalty = 1.1F;
+       o.sampler.repeat_last_n = -1;
+     },
+     false},
+    {"rewarded", [](GenerationOptions& o) { o.sampler.repeat_penalty = 0.9F; }, false},
     {"top_p", [](GenerationOptions& o) { o.sampler.top_k = 0; }, false},
     {"many", [](GenerationOptions& o) { o.sampler.top_k = 61; }, false},
 };

@@ -387,5 +387,62 @@ TEST(SamplerChain, ABiasBeforeTopKCountsAsInTheWholeVocabulary) {
   }
 }
 
+// Half of the history is among the best, so that penalties change what is chosen.
+TEST(SamplerChain, PenaltiesBeforeTheBestCountAsInTheWholeVocabulary) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> any(0, 3);
+  int n_changed = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<float> logits(3000);
+    for (float& logit : logits) logit = any(random);
+    Candidates best;
+    best.assign_best(logits, 40);
+    std::vector<TokenId> history;
+    for (int i = 0; i < 80; ++i) {
+      history.push_back(i % 2 == 0 ? static_cast<TokenId>(random() % 3000)
+                                   : best.items()[random() % 40].id);
+    }
+    SamplerOptions options;
+    options.seed = trial;
+    options.temperature = trial % 2 == 0 ? 0.0F : 2.0F;
+    options.repeat_penalty = 1.5F;
+    options.presence_penalty = 0.5F;
+    options.frequency_penalty = 0.25F;
+    SamplerChain fast(options, 3000, {});
+    EXPECT_EQ(fast.n_best(), trial % 2 == 0 ? 65 : 104);
+    const TokenId without = SamplerChain(options, 3000, {}).sample(logits, {});
+    options.logit_bias.push_back({0, 1e-30F});  // raises one: no short way
+    SamplerChain slow(options, 3000, {});
+    EXPECT_EQ(slow.n_best(), 0);
+    const TokenId chosen = slow.sample(logits, history);
+    EXPECT_EQ(fast.sample(logits, history), chosen);
+    EXPECT_TRUE(std::ranges::equal(fast.candidates().items(), slow.candidates().items(), {},
+                                   &Candidate::id, &Candidate::id));
+    n_changed += without != chosen ? 1 : 0;
+  }
+  EXPECT_GT(n_changed, 50);
+}
+
+TEST(SamplerChain, NeedsAllLogitsForPenaltiesThatMayRaiseAny) {
+  const auto n_best = [](const auto& change) {
+    SamplerOptions options;
+    options.temperature = 0;
+    options.repeat_penalty = 1.1F;
+    change(options);
+    return SamplerChain(options, 3000, {}).n_best();
+  };
+  EXPECT_EQ(n_best([](auto&) {}), 65);
+  EXPECT_EQ(n_best([](auto& o) { o.repeat_penalty = 0.9F; }), 0);
+  EXPECT_EQ(n_best([](auto& o) { o.presence_penalty = -0.1F; }), 0);
+  EXPECT_EQ(n_best([](auto& o) { o.frequency_penalty = -0.1F; }), 0);
+  EXPECT_EQ(n_best([](auto& o) { o.repeat_last_n = -1; }), 0);
+  EXPECT_EQ(n_best([](auto& o) { o.repeat_last_n = 2'000'000'000; }), 0);
+  EXPECT_EQ(n_best([](auto& o) {
+              o.temperature = 1;
+              o.top_k = 2'000'000'000;
+            }),
+            0);
+}
+
 }  // namespace
 }  // namespace limpid
