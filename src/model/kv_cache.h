@@ -34,7 +34,10 @@
 
 namespace limpid {
 
-using SequenceId = int32_t;
+// A number that no other sequence of a cache ever had. A task that waits for room starts and ends a
+// sequence at every tick of the scheduler, so 32 bits would not last for the weeks that a server
+// runs.
+using SequenceId = int64_t;
 
 // The cache of all sequences that one model runs. Blocks are taken by `reserve` before a step and
 // given back by `truncate` and `remove_sequence`.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "executor/executors.h"
@@ -33,6 +34,9 @@ TEST(KvCache, GivesBlocksInOrderOfPositionAndTakesThemBack) {
   EXPECT_EQ(cache.n_free_blocks(), 2);
   EXPECT_THROW(cache.length(b), ArgumentError);
 }
+
+// A server starts a sequence at each tick while a task waits for room.
+static_assert(std::numeric_limits<SequenceId>::digits == 63);
 
 TEST(KvCache, SaysHowManyTokensDoNotFitAndChangesNothing) {
   const auto executor = make_reference_executor({.n_threads = 1});
