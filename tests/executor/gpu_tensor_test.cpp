@@ -128,6 +128,27 @@ TEST_P(GpuTensorTest, HalvesTakeNoMemoryBeyondWhatWasReserved) {
   EXPECT_EQ(gpu->n_buffers(), n_buffers);
 }
 
+// Model::read_out multiplies rows that the host wrote, in a step without tokens.
+TEST_P(GpuTensorTest, ManyRowsOfTheHostNeedNoStepOfManyTokensBefore) {
+  constexpr int64_t kCols = 96, kTokens = 65;
+  const std::vector<float> x = random_floats(kTokens * kCols, 2);
+  const Tensor w = random_tensor(DType::kF16, 20, kCols, 1);
+  const auto logits = [&](Executor& executor) {
+    const Weight weight = executor.load_weight({"w", w, WeightUse::kHead});
+    executor.reserve(kTokens, kTokens);
+    executor.inputs().clear();
+    executor.begin_step();
+    Projection projections[] = {{weight, {}, {}}};
+    executor.linear(executor.write(x, kTokens, kCols), projections);
+    executor.end_step();
+    std::vector<float> y(static_cast<size_t>(kTokens * 20));
+    executor.read(projections[0].y, y);
+    return y;
+  };
+  EXPECT_LE(relative_error(logits(*make_tensor_gpu()), logits(*make_reference_executor({2, ""}))),
+            kTolerance);
+}
+
 // A row of x is scaled by itself, so neither large nor small elements leave the range of halves,
 // and a token does not touch its neighbours.
 TEST_P(GpuTensorTest, RowsOfAnySizeKeepTheirBits) {

@@ -180,6 +180,7 @@ void GpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
       slots_.push_back({std::move(buffer), true});
     }
   }
+  reserve_halves(max_tokens);  // a step of Model::read_out has rows, but no tokens in its inputs
 }
 
 // ---- programs -----------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ void GpuExecutor::begin_step() {
     step_ = device_->allocate(std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
   device_->write(*step_, 0, bytes);
   reserve_parts();
-  reserve_halves();
+  reserve_halves(inputs_.n_tokens());
   const int64_t last = inputs_.positions.empty() ? -1 : std::ranges::max(inputs_.positions);
   for (Angles& angles : rope_tables_)  // `rope` refuses what lies beyond
     upload_angles(angles, std::min(last, angles.host.n_positions() - 1));

@@ -211,7 +211,7 @@ class GpuExecutor final : public Executor {
   void reserve_parts();
   uint64_t activation_bytes(int64_t n_tokens, int64_t widest) const;
   uint64_t halves_bytes(int64_t n_tokens, int64_t widest) const;
-  void reserve_halves();
+  void reserve_halves(int64_t n_tokens);
   // Whether the kernels of a step of this size can do several ops.
   bool fuses(int64_t n_tokens) const { return n_tokens == 1 && products_ == Products::kF32; }
   void launch_norm(const Norm& norm);

@@ -163,8 +163,8 @@ uint64_t GpuExecutor::halves_bytes(int64_t n_tokens, int64_t widest) const {
 }
 
 // Before a step begins.
-void GpuExecutor::reserve_halves() {
-  const uint64_t n_bytes = halves_bytes(inputs_.n_tokens(), widest_);
+void GpuExecutor::reserve_halves(int64_t n_tokens) {
+  const uint64_t n_bytes = halves_bytes(n_tokens, widest_);
   if (n_bytes == 0 || (halves_ && halves_->n_bytes() >= n_bytes)) return;
   halves_.reset();
   halves_ = device_->allocate(n_bytes, "weights as halves");
