@@ -128,12 +128,12 @@ Weight LayeredExecutor::load_weight(const WeightSource& source) {
 
 RopeTable LayeredExecutor::load_rope(std::span<const double> inverse_frequencies,
                                      int64_t n_positions, double magnitude) {
-  RopeTable table;
-  for (const size_t executor : {kFirst, kSecond}) {
-    table = executors_[executor]->load_rope(inverse_frequencies, n_positions, magnitude);
-    rope_tables_[executor].push_back(table);
-  }
-  return {static_cast<int32_t>(rope_tables_[kFirst].size() - 1), table.n_rot};
+  LoadedTable loaded;
+  for (const size_t executor : {kFirst, kSecond})
+    loaded.on[executor] =
+        executors_[executor]->load_rope(inverse_frequencies, n_positions, magnitude);
+  rope_tables_.push_back(loaded);
+  return {static_cast<int32_t>(rope_tables_.size() - 1), loaded.on[kFirst].n_rot};
 }
 
 std::unique_ptr<KvStorage> LayeredExecutor::allocate_kv(const KvLayout& layout) {
@@ -288,7 +288,8 @@ void LayeredExecutor::linear_in_parts(const Activation& x, const Weight& weight,
 }
 
 Activation LayeredExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
-  return keep(current().rope(local(x), rope_tables_[at_][static_cast<size_t>(table.id)], head_dim));
+  const LoadedTable& loaded = rope_tables_[static_cast<size_t>(table.id)];
+  return keep(current().rope(local(x), loaded.on[at_], head_dim));
 }
 
 Activation LayeredExecutor::attention(const Activation& q, const Activation& k, const Activation& v,

@@ -75,6 +75,9 @@ class LayeredExecutor final : public Executor {
   struct LoadedWeight {
     Weight on[2];
   };
+  struct LoadedTable {
+    RopeTable on[2];
+  };
   // An activation, on one executor or on both.
   struct Slot {
     Activation on[2];
@@ -100,7 +103,7 @@ class LayeredExecutor final : public Executor {
   std::string name_;
   size_t at_ = kFirst;  // where the pass is
   std::vector<LoadedWeight> weights_;
-  std::vector<RopeTable> rope_tables_[2];
+  std::vector<LoadedTable> rope_tables_;
   std::vector<Slot> slots_;
   std::vector<Projection> projections_;  // of the `linear` that runs
   int64_t stream_cols_ = 0;              // of what is moved: an embedding's

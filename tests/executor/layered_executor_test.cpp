@@ -26,6 +26,11 @@ class LoggingExecutor final : public DelegatingExecutor {
     log_.push_back(name_ + " loads " + source.name);
     return DelegatingExecutor::load_weight(source);
   }
+  RopeTable load_rope(std::span<const double> frequencies, int64_t n_positions,
+                      double magnitude) override {
+    if (fails) throw ResourceError("no memory");
+    return DelegatingExecutor::load_rope(frequencies, n_positions, magnitude);
+  }
   void begin_step() override {
     if (fails) throw ResourceError("no step");
     log_.push_back(name_ + " begins");
@@ -85,6 +90,18 @@ TEST(LayeredExecutor, LoadsAWeightWhereItsLayerIs) {
   const Logged tied(four_layers(true), 1);  // a table on one, the head on the other
   EXPECT_EQ(tied.count("A loads token_embd.weight"), 1);
   EXPECT_EQ(tied.count("B loads token_embd.weight"), 1);
+}
+
+TEST(LayeredExecutor, ATableThatTheSecondCannotLoadIsNotCounted) {
+  std::vector<std::string> log;
+  auto b = std::make_unique<LoggingExecutor>("B", log);
+  LoggingExecutor& second = *b;
+  LayeredExecutor executor(std::make_unique<LoggingExecutor>("A", log), std::move(b), 1, 2);
+  const std::vector<double> frequencies = {1, 0.5};
+  second.fails = true;
+  EXPECT_THROW(executor.load_rope(frequencies, 8, 1.0), ResourceError);
+  second.fails = false;
+  EXPECT_EQ(executor.load_rope(frequencies, 8, 1.0).id, 0);
 }
 
 TEST(LayeredExecutor, MovesOneActivationOnce) {
