@@ -59,6 +59,18 @@ void KvCache::truncate(SequenceId id, int64_t n) {
   sequence.tokens.resize(static_cast<size_t>(length));
 }
 
+// Keeps a block of the tree from being evicted.
+struct KvCache::InUse {
+  InUse(KvCache& cache, int32_t index) : cache_(cache), index_(index) { cache_.use(index_); }
+  ~InUse() { cache_.release(index_); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  KvCache& cache_;
+  int32_t index_;
+};
+
 // Full blocks are shared. A block that agrees only at its beginning is copied, because the sequence
 // will write to it.
 int64_t KvCache::adopt(SequenceId id, std::span<const int32_t> tokens) {
@@ -76,16 +88,15 @@ int64_t KvCache::adopt(SequenceId id, std::span<const int32_t> tokens) {
     const auto [child, n_equal] =
         best_child(parent_of(sequence, index), tokens.subspan(first, n_most));
     if (n_equal <= n_there) break;
-    use(child);
     if (n_equal < kKvBlock) {
+      const InUse copied(*this, child);
       if (n_there == 0 && n_free_blocks() > 0) {
-        sequence.blocks.push_back(take_block());
-        copy_block(child, sequence.blocks.back());
+        sequence.blocks.push_back(copy_of(child));
         extend(n_equal);
       }
-      release(child);
       break;
     }
+    use(child);
     if (n_there > 0) {
       release(std::exchange(sequence.blocks.back(), child));
     } else {
@@ -185,10 +196,17 @@ void KvCache::release(int32_t index) noexcept {
   }
 }
 
-void KvCache::copy_block(int32_t from, int32_t to) {
+int32_t KvCache::copy_of(int32_t from) {
   std::vector<std::byte> content(storage_->block_bytes());
   storage_->read_block(from, content);
-  storage_->write_block(to, content);
+  const int32_t copy = take_block();
+  try {
+    storage_->write_block(copy, content);
+  } catch (...) {
+    release(copy);
+    throw;
+  }
+  return copy;
 }
 
 void KvCache::enter_tree(int32_t index, uint64_t parent, std::span<const int32_t> tokens) {
@@ -212,9 +230,7 @@ void KvCache::leave_tree(int32_t index) {
 void KvCache::make_last_private(Sequence& sequence) {
   int32_t& last = sequence.blocks.back();
   if (block(last).n_users == 1) return leave_tree(last);
-  const int32_t copy = take_block();
-  copy_block(last, copy);
-  release(std::exchange(last, copy));
+  release(std::exchange(last, copy_of(last)));
 }
 
 // If another sequence filled a block with the same tokens first, this one goes on with that block.

@@ -108,10 +108,12 @@ class KvCache {
   // The child of `parent` that agrees with the most of `tokens`, and how many; {-1, 0} without one.
   std::pair<int32_t, int64_t> best_child(uint64_t parent, std::span<const int32_t> tokens) const;
 
+  struct InUse;
   int32_t take_block();
   void use(int32_t index);
   void release(int32_t index) noexcept;
-  void copy_block(int32_t from, int32_t to);
+  // Takes a block for the content of `from`. If the copy throws, no block is taken.
+  int32_t copy_of(int32_t from);
   void enter_tree(int32_t index, uint64_t parent, std::span<const int32_t> tokens);
   void leave_tree(int32_t index);
   void make_last_private(Sequence& sequence);

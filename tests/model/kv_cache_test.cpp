@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "executor/delegating_executor.h"
 #include "executor/executors.h"
 #include "limpid/error.hpp"
 
@@ -207,6 +208,50 @@ TEST(KvCache, ThePartOfABlockThatASequenceLeavesIsFoundAgain) {
   cache.remove_sequence(b);
   EXPECT_EQ(cache.n_idle_blocks(), 2);
   EXPECT_EQ(cache.n_free_blocks(), 8);
+}
+
+// Its storage copies nothing, and fails on demand.
+class FailingExecutor final : public DelegatingExecutor {
+ public:
+  FailingExecutor() : DelegatingExecutor(make_reference_executor({.n_threads = 1})) {}
+  std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override {
+    return std::make_unique<Storage>(layout, fails);
+  }
+  bool fails = false;
+
+ private:
+  class Storage final : public KvStorage {
+   public:
+    Storage(const KvLayout& layout, const bool& fails) : KvStorage(layout), fails_(fails) {}
+    void write_block(int64_t /*block*/, std::span<const std::byte> /*content*/) override {
+      if (fails_) throw ResourceError("no copy");
+    }
+
+   private:
+    const bool& fails_;
+  };
+};
+
+TEST(KvCache, ACopyThatFailsTakesNoBlock) {
+  FailingExecutor executor;
+  KvCache cache(executor, small_layout(), 8 * kKvBlock);
+  auto prompt = tokens_of(1, kKvBlock + 20);
+  cache.remove_sequence(store(cache, prompt));
+  prompt.push_back(-1);
+  executor.fails = true;
+  const SequenceId a = cache.add_sequence();
+  EXPECT_THROW(cache.adopt(a, prompt), ResourceError);  // of the last 20 tokens
+  cache.remove_sequence(a);
+  EXPECT_EQ(cache.n_idle_blocks(), 2);
+  EXPECT_EQ(cache.n_free_blocks(), 8);
+
+  executor.fails = false;
+  store(cache, tokens_of(2, kKvBlock));
+  const SequenceId b = store(cache, tokens_of(2, kKvBlock));
+  cache.truncate(b, 10);  // a part of a block that both use
+  executor.fails = true;
+  EXPECT_THROW(cache.reserve(b, 1), ResourceError);
+  EXPECT_EQ(cache.n_free_blocks(), 7);
 }
 
 TEST(KvCache, GrowsAndKeepsWhatItHolds) {
