@@ -83,6 +83,7 @@ std::vector<double> products_in_f64(const Sizes& sizes, bool left_transposed,
 
 TEST(MatrixProduct, HasTheSameBitsHoweverItIsDivided) {
   for (const Sizes& sizes : {
+           Sizes{0, 30, {33}},            // nothing
            Sizes{1, 1, {1}},              // less than a tile
            Sizes{50, 600, {33, 65}},      // few rows: a part by all threads
            Sizes{400, 300, {70}},         // rows for two threads

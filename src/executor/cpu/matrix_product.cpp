@@ -146,6 +146,7 @@ int64_t depth_of_part(int64_t rows) {
 
 void multiply(const Kernels& kernels, ThreadPool& pool, const LeftMatrix& left,
               std::span<const MatrixProduct> products, float* scratch) {
+  if (left.rows == 0) return;
   const Call call{kernels, pool, left, products, scratch};
   const int64_t most_parts = left.rows / kFewestRows;
   if (pool.size() == 1 || most_parts >= 2 * pool.size()) {
