@@ -25,6 +25,11 @@ void read_attention(SpecReader& reader, DecoderSpec& spec) {
                 spec.head_dim);
   }
   if (spec.head_dim == 0) reader.fail("attention.head_count", "is larger than the embedding");
+  if (spec.n_heads > kLargestSize / spec.head_dim) {
+    reader.fail("attention.key_length",
+                "is {}, and {} heads of this size are too large; the limit is {}", spec.head_dim,
+                spec.n_heads, kLargestSize);
+  }
 }
 
 // Reads the rope.scaling.* keys. Unknown types are refused by name.

@@ -99,6 +99,13 @@ TEST(Configuration, IsReadFromFiles) {
   EXPECT_THROW(parameters("params.json", R"({"dim": 64, "n_layers": 1, "n_heads": 4,
     "vocab_size": -1})"),
                FormatError);
+  // Each size is within its limit, but a matrix would have 2^64 elements.
+  EXPECT_THROW(parameters("config.json", R"({"architectures": ["LlamaForCausalLM"],
+    "model_type": "llama", "hidden_size": 16777216, "intermediate_size": 64, "vocab_size": 10,
+    "num_hidden_layers": 1, "num_attention_heads": 16777216, "num_key_value_heads": 16777216,
+    "head_dim": 65536, "max_position_embeddings": 16, "rms_norm_eps": 1e-05,
+    "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": true})"),
+               FormatError);
 }
 
 TEST(Configuration, OfAnUnknownNameListsTheKnown) {
