@@ -53,6 +53,10 @@ static_assert(kDTypes.size() == static_cast<size_t>(DType::kIQ4_XS) + 1);
 
 constexpr const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
+// The plain types that the kernels of matrices read as they are in the file.
+constexpr bool is_plain_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
 inline bool is_quantized(DType dtype) { return dtype >= DType::kQ4_0; }
 
 }  // namespace limpid

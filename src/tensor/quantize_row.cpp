@@ -30,10 +30,6 @@ void quantize_blocks(std::span<const float> values, const ColumnFacts& facts,
   }
 }
 
-bool is_plain_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 }  // namespace
 
 void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,

@@ -22,11 +22,6 @@ namespace {
 // Activations that `linear` needs besides its results: its input quantised, and its input packed.
 constexpr int64_t kLinearCopies = 2;
 
-// Plain types that kernels read as they lie in the file.
-bool is_read_in_place(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 // Of the copy that `linear` makes of its input [n_tokens, cols].
 uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized) {
   if (cols == 0 || (n_tokens == 1 && !is_quantized)) return 0;
@@ -57,7 +52,7 @@ uint64_t CpuExecutor::weight_bytes(const WeightSource& source) const {
   const TensorView& tensor = source.tensor;
   if (!is_matrix(source.use)) return 0;
   if (is_quantized(tensor.dtype)) return PackedWeight::packed_bytes(tensor);
-  return is_read_in_place(tensor.dtype) ? 0 : tensor_bytes(DType::kF32, tensor.shape);
+  return is_plain_float(tensor.dtype) ? 0 : tensor_bytes(DType::kF32, tensor.shape);
 }
 
 Weight CpuExecutor::load_weight(const WeightSource& source) {
@@ -79,7 +74,7 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   loaded.rows = StoredRows(source);
   if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
     loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
-  } else if (is_matrix(source.use) && !is_read_in_place(tensor.dtype)) {
+  } else if (is_matrix(source.use) && !is_plain_float(tensor.dtype)) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;
     loaded.rows = StoredRows(loaded.tensor);

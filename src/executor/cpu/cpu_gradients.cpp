@@ -13,10 +13,8 @@ void CpuGradients::keep_gradient(const Weight& weight, std::span<float> gradient
   LIMPID_CHECK(ShapeError, std::ssize(gradient) == source.tensor.shape.n_elements(),
                "[keep_gradient] {} elements for {} {}", gradient.size(), source.name,
                source.tensor.to_string());
-  const DType dtype = source.tensor.dtype;
   LIMPID_CHECK(UnsupportedError,
-               (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) &&
-                   source.rows.ranges().size() <= 1,
+               is_plain_float(source.tensor.dtype) && source.rows.ranges().size() <= 1,
                "{} is {}: only tensors of f32, f16 and bf16 have a gradient", source.name,
                source.tensor.to_string());
   gradients_.resize(std::max(gradients_.size(), static_cast<size_t>(weight.id) + 1));

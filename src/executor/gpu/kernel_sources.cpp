@@ -64,10 +64,7 @@ ProgramSource tensor_program(DType dtype) {
                   {octets_text(), fragments_text(), tensor_text(), tensor_many_text()});
 }
 
-bool has_matrix_program(DType dtype) {
-  return is_quantized(dtype) || dtype == DType::kF32 || dtype == DType::kF16 ||
-         dtype == DType::kBF16;
-}
+bool has_matrix_program(DType dtype) { return is_quantized(dtype) || is_plain_float(dtype); }
 
 ProgramSource attention_program(DType k_dtype, DType v_dtype, int rows) {
   const std::string_view k = dtype_info(k_dtype).name;
