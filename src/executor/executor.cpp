@@ -122,6 +122,10 @@ void Executor::check_best(const Activation& x, int64_t k, std::span<const int32_
                columns.size(), values.size());
 }
 
+bool Executor::all_within(std::span<const int32_t> ids, int64_t n) {
+  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
+}
+
 uint64_t Executor::rope_bytes(int64_t n_rot, int64_t n_positions) const {
   return tensor_bytes(DType::kF32, Shape{n_positions, n_rot});
 }

@@ -149,10 +149,6 @@ Activation CpuExecutor::write(std::span<const float> values, int64_t rows, int64
   return x;
 }
 
-bool CpuExecutor::all_within(std::span<const int32_t> ids, int64_t n) {
-  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
-}
-
 const CpuExecutor::LoadedWeight& CpuExecutor::vector_weight(const Weight& handle, int64_t cols,
                                                             std::string_view op) const {
   LIMPID_CHECK(ShapeError, handle.cols == cols, "[{}] weight [{}] for {} columns", op, handle.cols,

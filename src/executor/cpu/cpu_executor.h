@@ -94,7 +94,6 @@ class CpuExecutor final : public Executor {
   // An activation of the shape of x: body(i, n, y) computes n elements from element i on, to y.
   template <class Body>
   Activation elementwise(const Activation& x, Body body);
-  static bool all_within(std::span<const int32_t> ids, int64_t n);  // 0 <= id < n
   const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
   // x as the quantised kernels read it; nothing when no projection is quantised.

@@ -1,18 +1,9 @@
 // Rows by index: of tables, and of an activation.
-#include <algorithm>
-
 #include "base/check.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/packed_matrix.h"
 
 namespace limpid {
-namespace {
-
-bool all_within(std::span<const int32_t> ids, int64_t n) {
-  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
-}
-
-}  // namespace
 
 Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                                 std::string_view op) {

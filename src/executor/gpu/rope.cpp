@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/check.h"
 #include "executor/gpu/gpu_executor.h"
 
@@ -10,9 +8,7 @@ Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_
   const Angles& angles = rope_tables_[static_cast<size_t>(table.id)];
   LIMPID_CHECK(ShapeError, head_dim > 0 && x.cols() % head_dim == 0 && table.n_rot <= head_dim,
                "[rope] {} columns, heads of {}, {} rotated", x.cols(), head_dim, table.n_rot);
-  LIMPID_CHECK(ShapeError,
-               std::ranges::all_of(inputs_.positions,
-                                   [&](int32_t p) { return p >= 0 && p < angles.n_there; }),
+  LIMPID_CHECK(ShapeError, all_within(inputs_.positions, angles.n_there),
                "[rope] a position is outside the {} of the table", angles.host.n_positions());
   LIMPID_CHECK(ShapeError, x.rows() == inputs_.n_tokens(), "[rope] {} rows for {} tokens", x.rows(),
                inputs_.n_tokens());
