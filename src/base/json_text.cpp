@@ -92,8 +92,8 @@ class DocumentBuilder final : public Json::json_sax_t {
   std::vector<Open> open_;  // each within the one before
 };
 
-// Counts brackets outside strings. The count may be wrong in a text that is not JSON. That does no
-// harm: the parser does not recurse, and it stops at the first mistake.
+// Counts brackets outside strings. The count may be wrong in a text that is not JSON. That is
+// harmless: the parser does not recurse, and it stops at the first mistake.
 void check_depth(std::string_view text, const std::string& name) {
   int depth = 0;
   bool in_string = false;

@@ -9,8 +9,8 @@
 
 namespace limpid {
 
-// Colours that people tell apart who do not see all of them (Okabe & Ito 2008, "Color universal
-// design"). Lines differ in dashes or marks as well.
+// Colours that colour-blind people can tell apart (Okabe & Ito 2008, "Color universal design").
+// Lines differ in dashes or marks as well.
 inline constexpr SvgInk kBlueInk{"blue", "#0072b2", 2};
 inline constexpr SvgInk kOrangeInk{"orange", "#d55e00", 2};
 inline constexpr SvgInk kHeatInk{"heat", "#0072b2"};

@@ -1,6 +1,6 @@
-// An executor that passes every call on to another one. Executors that watch a step derive from it:
-// they override one op, or `enter` and `leave`, which are called before and after each op. A new op
-// of op_list.h is passed on without a change here.
+// An executor that passes every call on to another executor. Executors that observe a step derive
+// from it: they override one op, or `enter` and `leave`, which are called before and after each op.
+// A new op of op_list.h is passed on without a change here.
 #pragma once
 
 #include <memory>

@@ -38,7 +38,7 @@ StoredRows::StoredRows(const WeightSource& source) : StoredRows(source.tensor) {
     LIMPID_CHECK(ShapeError,
                  part.dtype == source.tensor.dtype && !is_quantized(part.dtype) &&
                      part.shape.cols() == source.tensor.shape.cols(),
-                 "{}: a part is {}, which makes no rows of {}", source.name, part.to_string(),
+                 "{}: a part is {}, which does not fit into {}", source.name, part.to_string(),
                  source.tensor.to_string());
     ranges_.push_back({n_rows, n_rows + part.shape.rows(), part.data});
     n_rows += part.shape.rows();
@@ -68,7 +68,8 @@ void StepInputs::clear() {
 }
 
 Activation Executor::write(std::span<const float> /*values*/, int64_t /*rows*/, int64_t /*cols*/) {
-  throw UnsupportedError(fmt::format("the {} executor takes no activations of the host", name()));
+  throw UnsupportedError(
+      fmt::format("the {} executor cannot take activations from the host", name()));
 }
 
 void Executor::linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) {

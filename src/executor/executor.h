@@ -168,7 +168,7 @@ struct KvLayout {
 };
 
 // The executor's memory of keys and values; the model keeps only the bookkeeping
-// (model/kv_cache.h). This base class holds nothing: it is enough for executors that only count.
+// (model/kv_cache.h). This base class holds nothing: it is for executors that compute nothing.
 class KvStorage {
  public:
   explicit KvStorage(KvLayout layout) : layout_(layout) {}
@@ -211,9 +211,9 @@ struct StepInputs {
 // Activations that are alive at the same time within a step, the result of an op included.
 inline constexpr int64_t kMostActivations = 8;
 
-// What a step holds of activations, known from the sizes of a model.
+// The activations that a step holds, computed from the sizes of a model.
 struct StepSize {
-  // A moment when much is alive.
+  // A moment of the step at which many activations are alive.
   struct Moment {
     int64_t of_tokens;       // columns of all activations with n_tokens rows, results included
     int64_t of_outputs = 0;  // and of those with n_outputs rows
@@ -243,7 +243,7 @@ struct Projection {
   Activation y;  // result, [x.rows, weight.rows]
 };
 
-// Some columns of a product [rows, cols], where they lie for a moment. Element (i, j) of the
+// Some columns of a product [rows, cols]; valid during one call of SeePart. Element (i, j) of the
 // product is values[i * stride + j - begin].
 struct ColumnPart {
   int64_t begin = 0;  // a multiple of kPartColumns
@@ -322,8 +322,8 @@ class Executor {
   virtual Activation write(std::span<const float> values, int64_t rows, int64_t cols);
 
   // The threads that compute the ops, for loops of a caller between two ops; null when the executor
-  // has none. Each loop over threads of a second pool would wake them from sleep, and then the op
-  // behind it would wake these.
+  // has none. A loop over the threads of a second pool would first wake those, and the next op
+  // would then have to wake these.
   virtual ThreadPool* threads() { return nullptr; }
 
   // The backward formulas of the ops, for training; null when the executor has none.
@@ -333,8 +333,7 @@ class Executor {
   // Copies an activation to the host; out.size() == rows * cols.
   virtual void read(const Activation& x, std::span<float> out) = 0;
   // The values of an activation where they lie, [rows * cols], as long as its handle lives; empty
-  // if the host cannot read them there. Without a copy, a caller looks at 100 MB of logits for
-  // nothing.
+  // if the host cannot read them there. For 100 MB of logits a copy would take long.
   virtual std::span<const float> view(const Activation& /*x*/) const { return {}; }
   // Copies the k best elements of each row: their columns and their values, [rows, k] both, the
   // largest first, and of equal ones the lowest column. An element that is not finite counts as

@@ -29,7 +29,7 @@ std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options = {})
 // Throws ArgumentError naming the choices, ResourceError for a device that is not there.
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options = {});
 
-// Puts another executor around one, to look at it or to change what it does.
+// Wraps an executor in another one that observes it or changes what it does.
 using WrapExecutor = std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)>;
 
 // Instruction sets compiled in that this CPU has, best first: "avx512vnni", …, "scalar".

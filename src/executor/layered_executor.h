@@ -5,8 +5,9 @@
 //
 // An op that uses a weight runs where the weight lies, the others where the pass is. So the pass
 // moves to the second executor at the first weight of layer n, and stays there. What it still needs
-// of the first one is copied over the host, once: the residual stream, one activation. The steps of
-// both executors begin together. The first one's ends at the move, the second one's with the whole.
+// from the first one is copied through the host, once: the residual stream, one activation. The
+// steps of both executors begin together. The first one's step ends at the move, the second one's
+// at the end of the pass.
 //
 // A copy keeps all bits, so a token's result has the same bits in any batch and any chunking of its
 // prompt. They are not those of either executor alone.
@@ -21,8 +22,8 @@
 
 namespace limpid {
 
-// What the executor of layers [0, n_first), or else the other one, loads of a weight: nothing, or
-// the weight. Of a tied embedding the first one has the table, the other one the head.
+// What the executor of layers [0, n_first), or the other one, loads of a weight: the weight, or
+// nothing. The first executor has the table of a tied embedding, and the second one the head.
 std::optional<WeightSource> part_of_weight(const WeightSource& source, int64_t n_first,
                                            bool is_first);
 
@@ -40,7 +41,8 @@ class LayeredExecutor final : public Executor {
   uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const override;
   // The sum; a head counts on the second.
   uint64_t step_bytes(const StepSize& size) const override;
-  // So much of what is shared out by layers that neither executor gets more than it has.
+  // The largest amount that can be divided by layers so that neither executor gets more than it
+  // has.
   uint64_t available_memory() const override;
 
   Weight load_weight(const WeightSource& source) override;

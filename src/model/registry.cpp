@@ -16,7 +16,7 @@ namespace {
 
 // Refuses GGUF files that contain something other than a model (general.type in the GGUF
 // specification).
-void refuse_what_is_no_model(const Checkpoint& checkpoint) {
+void refuse_what_is_not_a_model(const Checkpoint& checkpoint) {
   const std::string_view type = checkpoint.metadata.string("general.type").value_or("model");
   const std::string_view architecture =
       checkpoint.metadata.string("general.architecture").value_or("");
@@ -35,7 +35,7 @@ void refuse_what_is_no_model(const Checkpoint& checkpoint) {
 
 // The model's row in the table of classes, by general.architecture.
 const ModelClass& class_of(const Checkpoint& checkpoint) {
-  refuse_what_is_no_model(checkpoint);
+  refuse_what_is_not_a_model(checkpoint);
   const std::optional<std::string_view> architecture =
       checkpoint.metadata.string("general.architecture");
   if (!architecture) {

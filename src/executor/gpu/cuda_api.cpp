@@ -1,6 +1,6 @@
-// CUDA as gpu_api.h wants it. A device uses its primary context, which other code of the process
-// may use too, and a stream of its own. A context belongs to a thread, and a model may be driven by
-// one thread now and by another one later, so every call makes the context current.
+// Implements gpu_api.h with CUDA. A device uses its primary context, which other code of the
+// process may use too, and a stream of its own. A context is current for one thread, and different
+// threads may drive a model one after the other, so every call makes the context current.
 #include "executor/gpu/cuda_api.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::string status_text(const DriverFunctions& cu, Status status) {
                      name == nullptr ? std::to_string(status) : name);
 }
 
-// The driver, ready for use; null, and `problem`, where it cannot be used.
+// The driver, ready for use. If it cannot be used: null, and `problem` says why.
 const DriverFunctions* initialized_driver(std::string& problem) {
   const DriverFunctions* cu = cuda::driver_functions(problem);
   if (cu == nullptr) return nullptr;
@@ -227,7 +227,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Program> compile(const ProgramSource& source) override {
     auto program = load(source.name, compile_to_cubin(source, info().architecture, info().name));
     LIMPID_CHECK(ResourceError, program != nullptr,
-                 "[cuda] {}: the driver does not take what the CUDA toolkit compiled for '{}'; "
+                 "[cuda] {}: the driver does not accept what the CUDA toolkit compiled for '{}'; "
                  "install a newer driver",
                  info().name, source.name);
     return program;

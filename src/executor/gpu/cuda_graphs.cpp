@@ -9,7 +9,7 @@
 namespace limpid::gpu::cuda {
 namespace {
 
-// Shapes of steps between which a server goes back and forth; each takes kilobytes.
+// A server alternates between a few shapes of steps. A graph takes kilobytes.
 constexpr size_t kMostGraphs = 16;
 constexpr size_t kHeadWords = 7;  // of a launch, before its arguments
 
@@ -70,7 +70,7 @@ Status GraphCache::launch(const LaunchList& list, const Kernel*& failed) {
   return cu_.launch_graph(entry.exec, queue_.stream);
 }
 
-// The list's entry; a new one takes the place of the one that was not used for longest.
+// The list's entry. A new entry replaces the one that was used least recently.
 GraphCache::Entry& GraphCache::entry_of(const LaunchList& list) {
   const auto found = std::ranges::find(entries_, list, &Entry::list);
   if (found != entries_.end()) return *found;

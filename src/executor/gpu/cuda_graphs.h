@@ -1,9 +1,10 @@
-// Steps of one shape as CUDA graphs: a list of launches that comes again is captured from the
-// stream and launched as one, which costs the host a call instead of hundreds.
+// Steps of one shape as CUDA graphs: a list of launches that is repeated is captured from the
+// stream and launched as one graph, which costs the host one call instead of hundreds.
 //
-// A graph is kept under its own content: kernels, grids, arguments, and so the addresses of all
-// buffers. Nothing has to be invalidated: whatever changes (the number of tokens, how attention
-// shares a context out, a buffer that has grown), the list differs, and another graph is made.
+// The key of a graph is its own content: kernels, grids and arguments, with the addresses of all
+// buffers. A graph therefore never has to be invalidated: if anything changes (the number of
+// tokens, how attention divides a context, a buffer that has grown), the list differs, and another
+// graph is made.
 #pragma once
 
 #include <span>
@@ -14,10 +15,10 @@
 
 namespace limpid::gpu::cuda {
 
-// Where launches go.
+// The queue that launches go to.
 struct Queue {
   Stream stream;
-  bool overlaps;  // a kernel begins while the one before still runs; AWAIT of the dialect waits
+  bool overlaps;  // a kernel begins while the preceding one still runs; AWAIT() waits for its end
 };
 
 // Launches in order, as numbers that can be compared.
@@ -32,8 +33,8 @@ class LaunchList {
   // `arguments` are addresses of buffers, and numbers as their bytes.
   void add(Function function, const Kernel& kernel, const Grid& grid,
            std::span<const uint64_t> arguments);
-  // Launches all. Stops at the first that fails and then sets `failed` to its kernel, which must
-  // still be there.
+  // Launches all. Stops at the first launch that fails and sets `failed` to its kernel, which must
+  // still exist.
   Status launch(const DriverFunctions& cu, const Queue& queue, const Kernel*& failed) const;
 
  private:
@@ -48,8 +49,8 @@ class GraphCache {
   GraphCache& operator=(const GraphCache&) = delete;
   ~GraphCache();
 
-  // Launches the list: one by one the first time, as a graph from the second time on. A driver that
-  // makes no graph of it launches one by one.
+  // Launches the list: one by one the first time, as a graph from the second time on. If the driver
+  // cannot make a graph of it, one by one every time.
   Status launch(const LaunchList& list, const Kernel*& failed);
 
  private:
@@ -60,7 +61,7 @@ class GraphCache {
     uint64_t last_use;
   };
   Entry& entry_of(const LaunchList& list);
-  // Null when the driver does not make one.
+  // Null if the driver cannot make a graph of the list.
   GraphExec capture(const LaunchList& list);
 
   const DriverFunctions& cu_;

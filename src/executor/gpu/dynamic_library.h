@@ -9,13 +9,14 @@ namespace limpid::gpu {
 
 class DynamicLibrary {
  public:
-  // The first of these names that the system's loader finds; else error() says why not. A library
-  // stays loaded until the process ends: drivers start threads, which must not lose their code.
+  // Loads the first of these names that the system's loader finds; if it finds none, error() says
+  // why. A library stays loaded until the process ends, because drivers start threads that run its
+  // code.
   explicit DynamicLibrary(std::span<const char* const> names);
 
   explicit operator bool() const { return handle_ != nullptr; }
   const std::string& error() const { return error_; }
-  // Sets `function` to the symbol, or to null. Whether it is there.
+  // Sets `function` to the symbol, or to null. Returns whether the library has it.
   template <class Function>
   bool find(const char* name, Function*& function) const {
     function = reinterpret_cast<Function*>(symbol(name));
@@ -35,14 +36,14 @@ struct LoadedFunctions {
   Functions functions{};
   std::string problem;  // empty when all are there
 
-  // Null, and the problem, when they cannot be used.
+  // Null if they cannot be used; `why_not` is then the problem.
   const Functions* get(std::string& why_not) const {
     why_not = problem;
     return problem.empty() ? &functions : nullptr;
   }
 };
 
-// What to say of a library: "`what` is not installed (…)`source`" and "`what` lacks …`remedy`".
+// The parts of the messages "`what` is not installed (…)`source`" and "`what` lacks …`remedy`".
 struct LibraryWords {
   std::string what;
   std::string source;

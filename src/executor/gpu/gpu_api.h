@@ -1,10 +1,10 @@
-// What the GPU executor needs of a device, and no more: memory, copies, programs and launches, all
-// in one queue that works in order. opencl_api.h and cuda_api.h provide it. Both load the driver's
-// library when a device is first asked for, so a program that contains this runs, and is built, on
-// machines without any GPU package.
+// The interface between the GPU executor and a device: memory, copies, programs and launches, all
+// in one queue that runs in order. opencl_api.h and cuda_api.h implement it. Both load the driver's
+// library when a device is first used, so Limpid is built, and runs, on machines without any GPU
+// package.
 //
-// Errors of a driver become ResourceError. The message names the API, the device, the call, the
-// kernel where there is one, and what can be done.
+// Errors of a driver become ResourceError. The message names the API, the device, the call and, if
+// there is one, the kernel, and says what the user can do.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct DeviceInfo {
   bool has_wgmma = false;  // CUDA's instructions for four warps, of "sm_90a"
 };
 
-// Memory of a device. The host cannot read it but through Device::read.
+// Memory of a device. The host can read it only through Device::read.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -56,19 +56,19 @@ class Kernel {
   std::string name_;
 };
 
-// Text in the dialect of kernels/dialect.h, to be compiled.
+// A text to compile, in the dialect of kernels/dialect.h.
 struct ProgramSource {
   std::string name;  // for messages
   std::string text;
 };
 
-// Compiled kernels. Lives as long as kernels of it are used.
+// Compiled kernels. Must live as long as its kernels are used.
 class Program {
  public:
   virtual ~Program() = default;
-  // Throws ResourceError when there is none of that name.
+  // Throws ResourceError if the program has no kernel of that name.
   virtual std::unique_ptr<Kernel> kernel(const std::string& name) = 0;
-  // What Device::load takes.
+  // The argument of Device::load.
   virtual std::string binary() = 0;
 };
 
@@ -107,31 +107,32 @@ class Device {
   virtual ~Device() = default;
   const DeviceInfo& info() const { return info_; }
 
-  // Free bytes, or what comes nearest to that where the API does not tell.
+  // Free bytes, or the nearest number that the API reports.
   virtual uint64_t available_memory() const = 0;
   // Memory with arbitrary content. `purpose` names it in the error.
   virtual std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) = 0;
   // Copies from the host. `from` may be used again when it returns.
   virtual void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) = 0;
-  // Copies to the host; waits for all that was launched before.
+  // Copies to the host, after everything that was launched before.
   virtual void read(const Buffer& from, uint64_t offset, std::span<std::byte> to) = 0;
   virtual void copy(const Buffer& from, const Buffer& to, uint64_t n_bytes) = 0;
   virtual void zero(const Buffer& buffer, uint64_t offset, uint64_t n_bytes) = 0;
 
-  // Compiles; the error of a program that does not compile has the compiler's log.
+  // If the program does not compile, the error contains the compiler's log.
   virtual std::unique_ptr<Program> compile(const ProgramSource& source) = 0;
-  // Null when the device does not take the binary.
+  // Null if the device does not accept the binary.
   virtual std::unique_ptr<Program> load(std::string_view name, const std::string& binary) = 0;
   // A grid without groups does nothing.
   virtual void launch(const Kernel& kernel, const Grid& grid,
                       std::span<const Argument> arguments) = 0;
-  // Launches between these two are probably those of an earlier time: the device may hold them
-  // back until end_graph or another call, and then do them as one. Their buffers must live until
-  // then. All that changes from time to time should lie in buffers, whose content does not matter
-  // here. An error of a launch may be thrown by a later call, but not by end_graph.
+  // The launches between these two calls probably repeat those of an earlier step. The device may
+  // hold them back until end_graph or another call, and then run them as one. Their buffers must
+  // live until then. Everything that changes from step to step should be in the buffers, whose
+  // content does not matter here. An error of a launch may be thrown by a later call, but not by
+  // end_graph.
   virtual void begin_graph() {}
   virtual void end_graph() noexcept {}
-  // Lets the device begin with what was launched.
+  // Lets the device begin to run what was launched.
   virtual void flush() noexcept = 0;
 
  protected:
@@ -141,7 +142,7 @@ class Device {
   DeviceInfo info_;
 };
 
-// What an API finds on this machine. Without devices, `problem` says why.
+// The devices that an API finds on this machine. If there are none, `problem` says why.
 struct DeviceList {
   std::vector<DeviceInfo> devices;
   std::string problem;

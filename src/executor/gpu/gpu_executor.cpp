@@ -21,8 +21,8 @@ constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
 // a short kernel.
 constexpr int64_t kAnglesAtOnce = 64;
 constexpr int kPackItems = 128;  // of a group, as in kernels/pack.cl.h
-// Steps of up to this many tokens are launched as graphs: they come again and again, and each
-// launch is so short that starting it takes as long.
+// Steps of up to this many tokens are launched as graphs: they are repeated, and their kernels are
+// so short that starting a launch takes as long as its kernel.
 constexpr int64_t kGraphTokens = 16;
 
 }  // namespace
@@ -144,8 +144,8 @@ std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   return storage;
 }
 
-// As `reserve` makes the slots, `reserve_parts` what groups of attention share, and
-// `reserve_halves` room for weights.
+// The sum of what `reserve` allocates for activations, `reserve_parts` for attention and
+// `reserve_halves` for weights.
 uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
   const uint64_t most = activation_bytes(size.n_tokens, size.widest);
   const uint64_t head =
@@ -243,7 +243,7 @@ const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtyp
 
 // ---- steps --------------------------------------------------------------------------------------
 
-// One copy to the device for all lists of a step, and the angles of positions not met before.
+// Copies all lists of the step to the device at once, and the angles of new positions.
 void GpuExecutor::begin_step() {
   settle();
   packed_inputs_.clear();

@@ -8,8 +8,8 @@
 // no kernel reads. Rows of interleaved pairs are put into half-split order while they are copied,
 // so kernels know one order only.
 //
-// A launch costs a few microseconds, as much as reading megabytes of weights. So some ops wait for
-// the next one, which may be done by the same launch: see Waiting.
+// A launch costs a few microseconds, as much as reading megabytes of weights. Some ops therefore
+// wait for the next op, because one launch may do both: see Waiting.
 //
 // The host reads device memory only in `read`, `read_best` and KvStorage::read_block.
 #pragma once
@@ -175,10 +175,10 @@ class GpuExecutor final : public Executor {
     const gpu::Buffer* rotated_q;
     const gpu::Buffer* rotated_k;
   };
-  // Ops that were called, but not launched: a norm waits for a linear layer, that for an addition
-  // or a swiglu, rotations for attention. `settle` launches them before any other launch or read,
-  // in this order. Their buffers are not given to other activations meanwhile. A launch that does
-  // several ops stores the results of all, so nobody who holds an activation has to know.
+  // Ops that were called but not launched: a norm waits for a linear layer, a linear layer for an
+  // addition or a swiglu, and rotations for attention. `settle` launches them before any other
+  // launch or read, in this order. Their buffers are not given to other activations meanwhile. A
+  // launch that does several ops stores the results of all of them, so every activation is valid.
   struct Waiting {
     std::optional<Norm> norm;
     std::optional<Product> product;

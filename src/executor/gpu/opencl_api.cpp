@@ -1,5 +1,5 @@
-// OpenCL as gpu_api.h wants it. A device has a context and a queue of its own; the queue works in
-// order, so nothing here waits for events.
+// Implements gpu_api.h with OpenCL. A device has a context and a queue of its own. The queue runs
+// in order, so nothing here waits for events.
 #include "executor/gpu/opencl_api.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 namespace limpid::gpu {
 namespace {
 
-// Parts are ended by a zero byte, so that no two lists of parts are one message.
+// Each part ends with a zero byte, so that two different lists of parts are different messages.
 std::string key_of(const DeviceInfo& info, const ProgramSource& source) {
   Sha256 hash;
   for (const std::string* part :
@@ -45,7 +45,7 @@ std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& sou
   try {
     make_folder(path.parent_path().string());
     write_file(path.string(), program->binary());
-  } catch (const ResourceError&) {  // a full disk, a folder of somebody else's
+  } catch (const ResourceError&) {  // a full disk, a folder of another user
   }
   return program;
 }

@@ -7,10 +7,10 @@
 
 namespace limpid::gpu {
 
-// The program from the folder `gpu` of the cache; compiled, and put there, when it is not there yet
-// or the device does not take it any more. A file is named by the SHA-256 of all that it follows
-// from: the API, the device, its driver and the text. A folder that cannot be written to costs
-// time; it is not an error.
+// The program from the folder `gpu` of the cache. If it is not there yet, or the device no longer
+// accepts it, it is compiled and written there. The name of the file contains the SHA-256 of
+// everything that the program depends on: the API, the device, its driver and the text. It is not
+// an error if the folder cannot be written to; the program is then compiled at every start.
 std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& source);
 
 }  // namespace limpid::gpu

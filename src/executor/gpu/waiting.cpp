@@ -1,4 +1,4 @@
-// Ops that wait for the next one, whose launch may do both: see Waiting in gpu_executor.h.
+// Ops that wait because the launch of the next op may include them: see Waiting in gpu_executor.h.
 #include <algorithm>
 #include <utility>
 

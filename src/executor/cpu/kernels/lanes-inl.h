@@ -1,5 +1,5 @@
 // Sixteen virtual float lanes, the same on every instruction set: one AVX-512 register, two of
-// AVX2, four of NEON, sixteen floats where there is nothing. Kernels are written once over these
+// AVX2, four of NEON, sixteen floats without vector registers. Kernels are written once over these
 // types and give the same bits everywhere: fused multiply-add is explicit, sums end in one fixed
 // tree, and nothing approximate (reciprocal, rsqrt) is used.
 //

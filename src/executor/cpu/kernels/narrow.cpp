@@ -5,7 +5,7 @@
 namespace limpid::LIMPID_ISA {
 namespace {
 
-// To nearest even; of a number that is none the upper half stays, made quiet.
+// Rounds to nearest even. A NaN keeps its upper half and becomes quiet.
 LIMPID_INLINE uint16_t to_bf16(float x) {
   uint32_t bits;
   __builtin_memcpy(&bits, &x, sizeof(bits));
