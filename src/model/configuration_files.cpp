@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <system_error>
 
 #include "base/check.h"
 #include "base/mapped_file.h"
@@ -46,12 +47,13 @@ Checkpoint of_meta(const Checkpoint& given) {
 Checkpoint configuration_of_files(const std::string& path) {
   constexpr std::array kFiles = {"config.json", "params.json"};
   fs::path file(path);
-  if (fs::is_directory(file)) {
+  std::error_code ignored;  // MappedFile::open says why a path cannot be looked up
+  if (fs::is_directory(file, ignored)) {
     for (const char* name : kFiles) {
-      if (fs::exists(fs::path(path) / name)) file = fs::path(path) / name;
+      if (fs::exists(fs::path(path) / name, ignored)) file = fs::path(path) / name;
     }
-    LIMPID_CHECK(ArgumentError, !fs::is_directory(file), "{} contains neither {} nor {}", path,
-                 kFiles[0], kFiles[1]);
+    LIMPID_CHECK(ArgumentError, !fs::is_directory(file, ignored), "{} contains neither {} nor {}",
+                 path, kFiles[0], kFiles[1]);
   }
   const auto mapped = MappedFile::open(file.string());
   Checkpoint given;
@@ -65,8 +67,9 @@ Checkpoint configuration_of_files(const std::string& path) {
 }
 
 Checkpoint find_configuration(const std::string& path_or_name) {
-  return fs::exists(path_or_name) ? configuration_of_files(path_or_name)
-                                  : named_configuration(path_or_name);
+  std::error_code error;  // set for a path that cannot be looked up
+  return fs::exists(path_or_name, error) || error ? configuration_of_files(path_or_name)
+                                                  : named_configuration(path_or_name);
 }
 
 }  // namespace limpid

@@ -108,6 +108,13 @@ TEST(Configuration, IsReadFromFiles) {
                FormatError);
 }
 
+// The system refuses to look up such a name.
+TEST(Configuration, OfANameThatIsTooLongForAFileIsRefused) {
+  const std::string name(5000, 'a');
+  EXPECT_THROW(find_configuration(name), ResourceError);
+  EXPECT_THROW(configuration_of_files(name), ResourceError);
+}
+
 TEST(Configuration, OfAnUnknownNameListsTheKnown) {
   try {
     named_configuration("llama-4");
