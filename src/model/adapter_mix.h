@@ -17,7 +17,7 @@
 namespace limpid {
 
 struct AdapterMix {
-  uint32_t variant;             // as in KvCache::add_sequence; never 0
+  uint64_t variant;             // as in KvCache::add_sequence; never 0
   std::vector<double> factors;  // one for each adapter; 0 leaves it out
 };
 
@@ -34,7 +34,7 @@ class AdapterMixes {
   std::mutex mutex_;                                      // guards what follows
   std::deque<std::shared_ptr<const AdapterMix>> recent_;  // the last used one is first
   std::deque<std::weak_ptr<const AdapterMix>> in_use_;    // all that have not ended
-  uint32_t last_variant_ = 0;
+  uint64_t last_variant_ = 0;
 };
 
 }  // namespace limpid

@@ -33,7 +33,7 @@ void KvCache::grow(int64_t n_positions) {
   free_blocks_.insert(free_blocks_.begin(), added.begin(), added.end());
 }
 
-SequenceId KvCache::add_sequence(uint32_t variant) {
+SequenceId KvCache::add_sequence(uint64_t variant) {
   sequences_.emplace(next_id_, Sequence{variant, {}, {}});
   return next_id_++;
 }

@@ -52,7 +52,7 @@ class KvCache {
 
   // Starts an empty sequence; ids are never reused. Sequences of different variants (weights with
   // another adapter, for instance) share nothing.
-  SequenceId add_sequence(uint32_t variant = 0);
+  SequenceId add_sequence(uint64_t variant = 0);
   void remove_sequence(SequenceId id);  // gives its blocks back
   // Forgets positions >= n. Gives back every block that then holds no position, including blocks
   // that were reserved and never used.
@@ -127,7 +127,7 @@ class KvCache {
   std::unordered_multimap<uint64_t, int32_t> children_;  // of each node
   std::unordered_map<SequenceId, Sequence> sequences_;
   SequenceId next_id_ = 0;
-  uint64_t next_node_ = uint64_t{1} << 32U;  // smaller numbers are the roots of variants
+  uint64_t next_node_ = uint64_t{1} << 63U;  // smaller numbers are the roots of variants
   uint64_t clock_ = 0;
 };
 

@@ -376,7 +376,7 @@ TEST(AdapterMixes, EqualFactorsAreOneMixThatIsKeptForSomeTime) {
   EXPECT_EQ(mixes.find({}), nullptr);
   const std::vector<double> ones{1, 1}, halves{0.5, 0.5};
   EXPECT_EQ(mixes.find(ones), nullptr);
-  const uint32_t variant = mixes.find(halves)->variant;
+  const uint64_t variant = mixes.find(halves)->variant;
   EXPECT_EQ(mixes.find(halves)->variant, variant);
   for (int i = 2; i < 200; ++i) {
     const std::vector<double> factors(2, i);

@@ -76,7 +76,7 @@ TEST(KvCache, TakesBackWhatWasReservedAndNotUsed) {
 }
 
 // A sequence of the cache with these tokens, as after a step.
-SequenceId store(KvCache& cache, std::span<const int32_t> tokens, uint32_t variant = 0) {
+SequenceId store(KvCache& cache, std::span<const int32_t> tokens, uint64_t variant = 0) {
   const SequenceId id = cache.add_sequence(variant);
   cache.reserve(id, std::ssize(tokens));
   cache.advance(id, tokens);
@@ -112,6 +112,7 @@ TEST(KvCache, FindsTheLongestPrefixAndLeavesTheLastToken) {
   EXPECT_NE(cache.blocks(c)[1], blocks[1]);  // a copy
   const SequenceId of_another_variant = cache.add_sequence(1);
   EXPECT_EQ(cache.adopt(of_another_variant, prompt), 0);
+  EXPECT_EQ(cache.adopt(cache.add_sequence(uint64_t{1} << 32U), prompt), 0);
 }
 
 // The second block of `a` and of `b` has the same tokens, after different first blocks.
