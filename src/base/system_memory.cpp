@@ -24,35 +24,50 @@ std::optional<uint64_t> read_number(const std::string& path, const std::string& 
   return file >> number ? std::optional(number) : std::nullopt;
 }
 
-// What the control group (version 2) of this container still allows.
-std::optional<uint64_t> control_group_rest() {
-  const std::string root = "/sys/fs/cgroup/";
-  const auto most = read_number(root + "memory.max");
-  const auto used = read_number(root + "memory.current");
-  if (!most || !used) return std::nullopt;
-  // The system reclaims cached file pages when memory is needed, so they count as free.
-  const uint64_t cached = read_number(root + "memory.stat", "inactive_file").value_or(0);
-  const uint64_t held = *used > cached ? *used - cached : 0;
-  return *most > held ? *most - held : 0;
+// The files of a control group. read_number ignores the limit "max", which means none.
+struct GroupFiles {
+  const char* most;
+  const char* used;
+  const char* statistics;
+  const char* cached;  // a key of `statistics`
+};
+constexpr GroupFiles kGroups[] = {
+    {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat",
+     "inactive_file"},  // version 2
+    {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+     "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"},  // version 1
+};
+
+// What the control group of this container still allows.
+std::optional<uint64_t> control_group_rest(const std::string& root) {
+  for (const GroupFiles& group : kGroups) {
+    const auto most = read_number(root + group.most);
+    const auto used = read_number(root + group.used);
+    if (!most || !used) continue;
+    // The system reclaims cached file pages when memory is needed, so they count as free.
+    const uint64_t cached = read_number(root + group.statistics, group.cached).value_or(0);
+    const uint64_t held = *used > cached ? *used - cached : 0;
+    return *most > held ? *most - held : 1;  // 0 would mean that it is unknown
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-uint64_t available_memory() {
+uint64_t available_memory(const std::string& root) {
   constexpr uint64_t kKib = 1024;
-  const auto system = read_number("/proc/meminfo", "MemAvailable:");
-  const auto group = control_group_rest();
+  const auto system = read_number(root + "/proc/meminfo", "MemAvailable:");
+  const auto group = control_group_rest(root);
   if (!system) return group.value_or(0);
   return group ? std::min(*system * kKib, *group) : *system * kKib;
 }
 
-uint64_t total_memory() {
+uint64_t total_memory(const std::string& root) {
   constexpr uint64_t kKib = 1024;
-  uint64_t total = read_number("/proc/meminfo", "MemTotal:").value_or(0) * kKib;
-  // The control group's limit, version 2 or 1. read_number ignores "max", which means no limit.
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    if (const auto limit = read_number(path)) total = total == 0 ? *limit : std::min(total, *limit);
+  uint64_t total = read_number(root + "/proc/meminfo", "MemTotal:").value_or(0) * kKib;
+  for (const GroupFiles& group : kGroups) {
+    if (const auto limit = read_number(root + group.most))
+      total = total == 0 ? *limit : std::min(total, *limit);
   }
   return total;
 }
