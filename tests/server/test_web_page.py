@@ -96,6 +96,16 @@ class Conversation(OnThePage):
         self.browser.wait(f"{IDLE} && {LAST_TEXT} === arguments[0] + 'end'", text)
         self.assertTrue(self.value(IDLE))
 
+    def test_a_reload_before_the_first_token_keeps_the_answer_to_come(self):
+        self.begin("go", Answer("late", pause=3))
+        self.browser.wait(f"{ANSWERS}.length === 1")
+        self.reload()
+        self.browser.wait(f"{ANSWERS}.length === 1")
+        self.assertEqual(self.said(), ["go", ""])
+        self.server.answers.append(Answer("now"))
+        self.press_button("Again")
+        self.browser.wait(f"{IDLE} && {LAST_TEXT} === 'now'")
+
     def test_a_conversation_deleted_while_it_answers_stays_deleted(self):
         self.begin("go", Answer("word " * 1000, pause=0.02))
         self.browser.wait(f"{LAST_TEXT}?.length > 20")

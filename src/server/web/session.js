@@ -121,6 +121,7 @@ export class Session {
     message.isRunning = true;
     this.page.draw(conversation);
     this.page.running(true);
+    this.#save(conversation, [message]);  // a reload before the first token finds it
     await answering.run(body);
     delete message.isRunning;
     conversation.updated = Date.now();
