@@ -1,6 +1,7 @@
 """Conversations on the web page, in headless Chromium and against a server that says what a test wants."""
 
 import json
+import pathlib
 import time
 
 import limpid_program
@@ -122,6 +123,14 @@ class Conversation(OnThePage):
         self.browser.wait(IDLE)
         self.assertEqual(self.value(LAST_TEXT), "word " * 100)
 
+    def export_all(self) -> pathlib.Path:
+        self.browser.click("#export-all")
+        exported = self.folder / "conversations.json"
+        deadline = time.monotonic() + 10
+        while not exported.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return exported
+
     def test_conversations_are_listed_renamed_deleted_and_moved(self):
         titles = "[...document.querySelectorAll('#conversations button')].map(b => b.textContent)"
         self.ask("one")
@@ -131,11 +140,7 @@ class Conversation(OnThePage):
         self.browser.click("#rename")
         self.browser.type("#ask-input", "<b>second</b>" + ENTER)
         self.browser.wait(f"{titles}.join() === '<b>second</b>,one'")
-        self.browser.click("#export-all")
-        exported = self.folder / "conversations.json"
-        deadline = time.monotonic() + 10
-        while not exported.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        exported = self.export_all()
         kept = json.loads(exported.read_text())
         self.assertEqual([c["title"] for c in kept["conversations"]], ["<b>second</b>", "one"])
         self.browser.click("#delete")
@@ -146,6 +151,60 @@ class Conversation(OnThePage):
         self.browser.wait(f"{titles}.length === 3")
         self.assertEqual(self.said(), ["two", "Fine. Fine. Fine. "])
         exported.unlink()
+
+    def test_a_browser_that_keeps_nothing_exports_and_imports(self):
+        blocked = (
+            "Object.defineProperty(window, 'indexedDB', {get() { throw new Error('blocked'); }})"
+        )
+        script = self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=blocked)
+        self.addCleanup(
+            self.browser.devtools,
+            "Page.removeScriptToEvaluateOnNewDocument",
+            identifier=script["identifier"],
+        )
+        self.reload()
+        self.browser.wait("document.querySelector('#notice').textContent.includes('keeps no')")
+        self.ask("one", Answer("first"))
+        exported = self.export_all()
+        self.browser.click("#new-conversation")
+        self.assertEqual(self.said(), [])
+        self.browser.type("#import-file", str(exported))
+        self.browser.wait(f"{ANSWERS}.length === 1")
+        self.assertEqual(self.said(), ["one", "first"])
+        exported.unlink()
+
+    def delete_all_in_another_tab(self):
+        time.sleep(0.5)  # what the page writes to its database may still be under way
+        self.browser.run("""
+            return import('./store.js').then(async ({Store}) => {
+              const store = new Store();
+              await store.open();
+              for (const {id} of await store.list()) await store.remove(id);
+            });""")  # fmt: skip
+
+    def test_a_conversation_deleted_in_another_tab_is_whole_if_it_goes_on(self):
+        self.ask("one", Answer("first"))
+        self.delete_all_in_another_tab()
+        self.ask("two", Answer("second"))
+        self.reload()
+        self.browser.wait(f"{ANSWERS}.length === 2")
+        self.assertEqual(self.said(), ["one", "first", "two", "second"])
+
+    def test_a_conversation_deleted_in_another_tab_leaves_the_list(self):
+        self.ask("one")
+        self.browser.click("#new-conversation")
+        self.delete_all_in_another_tab()
+        self.browser.click("#conversations button")
+        self.browser.wait("document.querySelectorAll('#conversations li').length === 0")
+        self.assertIn("another tab", self.value("document.querySelector('#notice').textContent"))
+
+    def test_what_cannot_be_kept_is_told_with_the_reason(self):
+        self.ask("one")
+        self.browser.run("IDBObjectStore.prototype.put = IDBObjectStore.prototype.add")
+        self.ask("two")
+        notice = self.browser.wait("document.querySelector('#notice').textContent")
+        self.assertIn("could not be kept", notice)
+        self.assertNotIn("null", notice)
 
     def test_a_file_that_is_none_of_ours_is_refused(self):
         bad = self.folder / "bad.json"

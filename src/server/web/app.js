@@ -144,7 +144,10 @@ const sidebar = new Sidebar({
   opener: $("open-sidebar"),
   closer: $("close-sidebar"),
   async open(id) {
-    await session.open(id);
+    if (!(await session.open(id))) {
+      tell({message: "This conversation was deleted in another tab."});
+      list();
+    }
     sidebar.turn(false);
     $("question").focus();
   },
@@ -196,17 +199,19 @@ async function remove() {
   $("question").focus();
 }
 
+// The conversation that is shown may not be kept, as in a browser that keeps nothing.
 async function exportAll() {
-  const records = await store.list();
-  save("conversations", toJson(await Promise.all(records.map(({id}) => store.load(id)))));
+  const shown = session.conversation;
+  const others = (await store.list()).filter(({id}) => id !== shown.id);
+  const all = await Promise.all(others.map(({id}) => store.load(id)));
+  save("conversations", toJson(shown.messages.size > 0 ? [shown, ...all] : all));
 }
 
 async function importFile(file) {
   try {
     const conversations = fromJson(await file.text());
-    for (const conversation of conversations)
-      await store.save(conversation, [...conversation.messages.values()]);
-    if (conversations.length > 0) await session.open(conversations[0].id);
+    for (const conversation of conversations) await session.save(conversation);
+    if (conversations.length > 0) session.show(conversations[0]);
   } catch (error) {
     tell({message: error.message, advice: "Choose a file that this page has exported."});
   }

@@ -41,13 +41,10 @@ export class Session {
     this.page.draw(conversation);
   }
 
-  async save(...messages) { await this.#save(this.#conversation, messages); }
-
-  async #save(conversation, messages) {
+  async save(conversation = this.#conversation, messages = []) {
     if (conversation.isDeleted) return;
     try {
-      const kept = messages.map(({isRunning, ...message}) => message);
-      await this.store.save(conversation, kept);
+      await this.store.save(conversation, messages);
       this.page.saved();
     } catch (error) {
       const advice =
@@ -63,7 +60,7 @@ export class Session {
     if (!conversation.title)
       conversation.title = text.trim().split("\n")[0].slice(0, LONGEST_TITLE);
     const question = conversation.append(conversation.path().at(-1) ?? null, "user", text);
-    this.#save(conversation, [question]);
+    this.save(conversation, [question]);
     return this.#answer(question);
   }
 
@@ -73,7 +70,7 @@ export class Session {
     this.stop();
     const conversation = this.#conversation;
     const version = conversation.append(conversation.parentOf(message), message.role, text);
-    this.#save(conversation, [version]);
+    this.save(conversation, [version]);
     if (message.role === "user") return this.#answer(version);
     version.finish = "stopped";
     this.page.draw(conversation);
@@ -115,13 +112,13 @@ export class Session {
     const body = requestFor(conversation, message, this.settings, this.page.model());
     const answering = new Answering(this.api, message, {
       grew: () => this.page.grew(message),
-      save: () => this.#save(conversation, [message]),
+      save: () => this.save(conversation, [message]),
     });
     this.#answering = answering;
     message.isRunning = true;
     this.page.draw(conversation);
     this.page.running(true);
-    this.#save(conversation, [message]);  // a reload before the first token finds it
+    this.save(conversation, [message]);  // a reload before the first token finds it
     await answering.run(body);
     delete message.isRunning;
     conversation.updated = Date.now();
@@ -130,6 +127,6 @@ export class Session {
       this.page.running(false);
     }
     this.page.ended(message);
-    await this.#save(conversation, [message]);
+    await this.save(conversation, [message]);
   }
 }

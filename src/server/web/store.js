@@ -68,19 +68,26 @@ export class Store {
     return conversation;
   }
 
-  async save(conversation, messages) {
+  // Writes what is kept of the conversation beside its messages, and those of `messages`: all of
+  // them if it is new here, or was deleted in another tab.
+  async save(conversation, messages = []) {
     const transaction = this.#transaction("readwrite");
     if (!transaction) return;
-    transaction.objectStore("conversations").put(conversation.record());
-    const store = transaction.objectStore("messages");
-    const order = new Map([...conversation.messages.keys()].map((id, index) => [id, index]));
-    for (const message of messages) {
-      store.put({...message, conversation: conversation.id, order: order.get(message.id)});
-    }
-    await new Promise((resolve, reject) => {
+    const ended = new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;
-      transaction.onerror = transaction.onabort = () => reject(transaction.error);
+      transaction.onabort = () => reject(transaction.error);
     });
+    const all = [...conversation.messages.values()];
+    const order = new Map(all.map(({id}, index) => [id, index]));
+    const records = transaction.objectStore("conversations");
+    const store = transaction.objectStore("messages");
+    const known = records.count(conversation.id);
+    known.onsuccess = () => {
+      for (const {isRunning, ...message} of known.result > 0 ? messages : all)
+        store.put({...message, conversation: conversation.id, order: order.get(message.id)});
+    };
+    records.put(conversation.record());
+    await ended;
   }
 
   async remove(id) {

@@ -76,7 +76,9 @@ function conversationOf(value) {
       role: message.role,
       content,
       time: number(message.time, 0),
-      finish: ["stop", "length", "stopped"].includes(message.finish) ? message.finish : null,
+      finish: message.role === "user"                 ? null :
+          ["stop", "length"].includes(message.finish) ? message.finish :
+                                                        "stopped",
       tokens: tokensOf(message.tokens, content.length),
       stats: isObject(message.stats) ? {
         speed: number(message.stats.speed, 0),
