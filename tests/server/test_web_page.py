@@ -248,6 +248,19 @@ class Conversation(OnThePage):
         self.assertNotIn("logprobs", request)
         self.assertNotIn("min_p", request)
 
+    def test_settings_of_another_tab_stay(self):
+        self.browser.run(
+            "localStorage.setItem('limpid.settings', JSON.stringify({apiKey: 'k', 'sampler.top_k': 7}))"
+        )
+        self.browser.click("#tint")
+        self.browser.click("#open-settings")
+        self.browser.type("#setting-seed", "5")
+        self.browser.click("#settings .main")
+        self.assertEqual(
+            self.value("JSON.parse(localStorage.getItem('limpid.settings'))"),
+            {"apiKey": "k", "sampler.top_k": 7, "sampler.seed": 5, "tint": True},
+        )
+
 
 class Problems(OnThePage):
     def test_each_error_says_what_to_do(self):

@@ -66,27 +66,30 @@ const DEFAULTS = {
   keys: true
 };
 
-export class Settings {
-  #values = {};
-
-  constructor() {
-    try {
-      const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-      if (typeof kept === "object" && kept !== null) this.#values = kept;
-    } catch {
-      this.#values = {};
-    }
+// What the browser keeps now.
+function read() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    return typeof kept === "object" && kept !== null ? kept : {};
+  } catch {
+    return {};
   }
+}
+
+export class Settings {
+  #values = read();
 
   get(name) {
     const value = this.#values[name];
     return typeof value === typeof DEFAULTS[name] ? value : DEFAULTS[name];
   }
 
+  // Leaves the others as they are kept: another tab may have changed them.
   set(name, value) {
+    if (value === (this.#values[name] ?? DEFAULTS[name] ?? null)) return;
     this.#values[name] = value;
     try {
-      localStorage.setItem(KEY, JSON.stringify(this.#values));
+      localStorage.setItem(KEY, JSON.stringify({...read(), [name]: value}));
     } catch {
       // Kept until the page is closed.
     }
