@@ -99,6 +99,9 @@ class Access(OnThePage):
         self.assertEqual(
             self.value("document.querySelector('#spoken').getAttribute('aria-live')"), "polite"
         )
+        self.ask("x", Answer("- one\n- *two*, 2\n  - inner\n\n| a | b |\n|--|--|\n| 1 | 2 |"))
+        spoken = self.value("[...document.querySelectorAll('#spoken p')].map(p => p.textContent)")
+        self.assertEqual(spoken[3:], ["one\ntwo, 2\ninner", "a\nb\n1\n2"])
 
     def test_what_was_spoken_is_not_spoken_again(self):
         self.begin("x", Answer("one\n\ntwo\n\nthree " + "word " * 200, pause=0.02))

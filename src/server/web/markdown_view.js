@@ -54,12 +54,12 @@ export class MarkdownView {
       const element = builder.block(block);
       this.root.append(element);
       if (i < n) {
-        this.#kept.push(...builder.pieces);
-        if (block.start >= this.#told)
-          said.push(element.querySelector(":scope > pre") ? "Code." : element.textContent);
+        for (const piece of builder.pieces) this.#kept.push(piece);
+        if (block.start >= this.#told && builder.pieces.length > 0)
+          said.push(spoken(builder.pieces));
       } else {
         this.#last.push(element);
-        this.#lastPieces.push(...builder.pieces);
+        for (const piece of builder.pieces) this.#lastPieces.push(piece);
       }
     });
     if (n > 0) this.#from = n < blocks.length ? blocks[n].start : source.length;
@@ -102,6 +102,19 @@ export class MarkdownView {
     code.piece.end = block.lines.at(-1)?.end ?? code.piece.end;
     code.piece.lines = linesToMap(block.lines);
   }
+}
+
+// A block as it is read out: a line for each paragraph, item and cell in it, and no code.
+function spoken(pieces) {
+  const lines = [];
+  let last = null;
+  for (const {node} of pieces) {
+    const place = node.parentElement.closest("p, li, th, td, h3, h4, h5, h6, pre");
+    if (place !== last) lines.push("");
+    last = place;
+    lines[lines.length - 1] += place.matches("pre") ? "Code." : node.data;
+  }
+  return lines.join("\n");
 }
 
 // The lines of a code block inside a list do not follow each other in the source; null where they
