@@ -67,6 +67,27 @@ class Access(OnThePage):
             self.browser.press(ENTER)
             self.assertEqual(self.value(LAST_TEXT), text)
 
+    FOCUSED = "document.activeElement.id"
+
+    def test_the_focus_stays_where_a_control_goes_away(self):
+        self.begin("go", Answer("word " * 1000, pause=0.02))
+        self.browser.wait(f"{LAST_TEXT}?.length > 20")
+        self.browser.run("document.querySelector('#stop').focus()")
+        self.browser.press(ENTER)
+        self.browser.wait(f"{IDLE} && {self.FOCUSED} === 'question'")
+        self.browser.run(
+            f"[...{LAST}.querySelectorAll('button')].find(b => b.textContent === 'Edit').focus()"
+        )
+        self.browser.press(ENTER)
+        self.browser.press("!", TAB, TAB, ENTER)
+        self.assertEqual(self.value("document.activeElement.textContent"), "Edit")
+        self.assertEqual(self.value(f"{LAST}.contains(document.activeElement)"), True)
+        self.browser.type("#import-file", __file__)  # which is not a file of conversations
+        self.browser.wait("!document.querySelector('#notice').hidden")
+        self.browser.run("document.querySelector('#notice button').focus()")
+        self.browser.press(ENTER)
+        self.assertEqual(self.value(self.FOCUSED), "question")
+
     def test_shortcuts(self):
         self.ask("first", Answer("one"))
         self.browser.press(ESCAPE)
@@ -153,6 +174,13 @@ class Access(OnThePage):
         self.browser.wait("document.activeElement.closest('#sidebar') !== null")
         self.browser.press(ESCAPE)
         self.assertEqual(self.value("document.activeElement.id"), "open-sidebar")
+
+    def test_the_empty_list_has_the_focus_on_a_narrow_screen(self):
+        self.browser.resize(400, 700)
+        self.browser.click("#open-sidebar")
+        self.browser.wait(f"{self.FOCUSED} === 'new-conversation'")
+        self.browser.press(ESCAPE)
+        self.assertEqual(self.value(self.FOCUSED), "open-sidebar")
 
     def test_print_shows_the_messages_alone(self):
         self.ask("x", Answer(MARKDOWN))

@@ -34,9 +34,17 @@ function tell(error) {
   what.textContent = error.message;
   const close = Object.assign(document.createElement("button"), {type: "button", textContent: "✕"});
   close.setAttribute("aria-label", "Close this message");
-  close.addEventListener("click", () => (notice.hidden = true));
+  close.addEventListener("click", (event) => {
+    notice.hidden = true;
+    goOn(event);
+  });
   notice.replaceChildren(what, ` ${error.advice ?? ""} `, close);
   notice.hidden = false;
+}
+
+// A button that was pressed with the keyboard is gone: the question has the focus.
+function goOn({detail}) {
+  if (detail === 0) $("question").focus({preventScroll: true});
 }
 
 // Screen readers hear an answer block by block, as each is complete.
@@ -83,11 +91,11 @@ const page = {
     if (message.error?.status === 401) openSettings();
   },
   running(isRunning) {
+    const losesFocus = [document.body, $("stop")].includes(document.activeElement);
     $("send").hidden = isRunning;
     $("stop").hidden = !isRunning;
     $("transcript").setAttribute("aria-busy", String(isRunning));
-    if (!isRunning && document.activeElement === document.body)
-      $("question").focus({preventScroll: true});
+    if (!isRunning && losesFocus) $("question").focus({preventScroll: true});
   },
   saved: () => list(),
   failed: tell,
@@ -104,7 +112,10 @@ const transcript = new Transcript({
   actions: {
     copy,
     say,
-    edit: (view, text) => session.edit(view.message, text),
+    edit(view, text) {
+      session.edit(view.message, text);
+      if (!view.isUser) transcript.views.at(-1).focusButton("Edit");
+    },
     regenerate: (view) => session.regenerate(view.message),
     resume: (view) => session.resume(view.message),
     retry: (view) => session.resume(view.message),
@@ -321,6 +332,7 @@ function listen() {
     event.preventDefault();
     send();
   });
+  $("to-end").addEventListener("click", goOn);
   $("question").addEventListener("input", fit);
   $("question").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

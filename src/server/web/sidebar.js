@@ -31,8 +31,11 @@ export class Sidebar {
     else if (wasOver) this.opener.focus();
   }
 
+  // The current conversation, else the first, else the button that begins one.
   focus() {
-    (this.list.querySelector("[aria-current]") ?? this.list.querySelector("button"))?.focus();
+    (this.list.querySelector("[aria-current]") ?? this.list.querySelector("button") ??
+     this.element.querySelector(".wide"))
+        .focus();
   }
 
   // `records`: what is stored of the conversations; `current`: the id of the one that is shown.
