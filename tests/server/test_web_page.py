@@ -326,6 +326,17 @@ class Problems(OnThePage):
             self.browser.wait(f"{IDLE} && !document.querySelector('.problem')")
         self.assertEqual(self.said(), ["x", "a b z", "x", "z"])
 
+    def test_an_earlier_answer_that_failed_is_tried_again_once(self):
+        self.allowed = "500"
+        self.ask("x", Answer("broken", status=500))
+        self.ask("y", Answer("fine"))
+        self.server.answers.append(Answer("a b c d e f", pause=0.1))
+        problem = "document.querySelectorAll('.problem button')"
+        self.browser.run(f"{problem}[0].click()")
+        self.assertEqual(self.value(f"{problem}.length"), 0)
+        self.browser.wait(IDLE)
+        self.assertEqual(self.said(), ["x", "a b c d e f", "y", "fine"])
+
     def test_a_connection_that_ends_early(self):
         self.ask("x", Answer("a b c d", breaks_after=2))
         problem = self.value(f"{LAST}.querySelector('.problem').textContent")

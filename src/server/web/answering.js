@@ -39,7 +39,12 @@ export function requestFor(conversation, message, settings, model) {
 export class Answering {
   #abort = new AbortController();
 
-  constructor(api, message, {grew, save}) { Object.assign(this, {api, message, grew, save}); }
+  // Whatever the message says of an earlier end is gone.
+  constructor(api, message, {grew, save}) {
+    Object.assign(this, {api, message, grew, save});
+    delete message.error;
+    Object.assign(message, {finish: null, stats: null, tokens: message.tokens ?? []});
+  }
 
   stop() { this.#abort.abort(); }
 
@@ -47,8 +52,6 @@ export class Answering {
   // message.error.
   async run(body) {
     const {message} = this;
-    delete message.error;
-    Object.assign(message, {finish: null, stats: null, tokens: message.tokens ?? []});
     const reader = new TokenReader(message);
     const clock = {begin: performance.now(), first: 0, saved: performance.now(), n: 0};
     try {

@@ -32,7 +32,9 @@ export class Transcript {
     this.root.append(...added.map((view) => view.element));
     this.#views.push(...added);
     for (const view of added) this.tint?.watch(view);
-    this.#views.slice(Math.max(same - 1, 0)).forEach((view) => this.drawFoot(conversation, view));
+    // An answer further up may be begun again or continued.
+    this.#views.filter(({message}, i) => i >= same - 1 || message.isRunning)
+        .forEach((view) => this.drawFoot(conversation, view));
   }
 
   drawFoot(conversation, view) {
