@@ -100,6 +100,14 @@ class Access(OnThePage):
         self.assertEqual(self.said()[-1], "one")
         self.browser.press("]")
         self.assertEqual(self.said()[-1], "two")
+        for is_written, text in ((True, "one"), (False, "one")):
+            self.browser.run(
+                """document.body.dispatchEvent(new KeyboardEvent("keydown", {
+                  key: arguments[0] ? "[" : "]", ctrlKey: true, altKey: true,
+                  modifierAltGraph: arguments[0], bubbles: true, cancelable: true}));""",
+                is_written,
+            )
+            self.assertEqual(self.said()[-1], text)
         self.browser.press("?")
         self.browser.wait("document.querySelector('#help').open")
         self.browser.press(ESCAPE)
@@ -123,6 +131,18 @@ class Access(OnThePage):
         self.ask("x", Answer("- one\n- *two*, 2\n  - inner\n\n| a | b |\n|--|--|\n| 1 | 2 |"))
         spoken = self.value("[...document.querySelectorAll('#spoken p')].map(p => p.textContent)")
         self.assertEqual(spoken[3:], ["one\ntwo, 2\ninner", "a\nb\n1\n2"])
+
+    def test_an_error_is_spoken_once(self):
+        self.allowed = "500"
+        self.ask("x", Answer("broken", status=500))
+        self.ask("y", Answer("fine"))
+        spoken = "document.querySelector('#spoken').textContent"
+        self.assertEqual(self.value(f"{spoken}.split('broken').length"), 2)
+        self.reload()
+        self.browser.wait("document.querySelector('.problem')")
+        self.assertNotIn("broken", self.value(spoken))
+        alerts = "[...document.querySelectorAll('[role=alert]')].map(e => e.textContent)"
+        self.assertEqual(self.value(alerts), [""])  # that of the whole page
 
     def test_what_was_spoken_is_not_spoken_again(self):
         self.begin("x", Answer("one\n\ntwo\n\nthree " + "word " * 200, pause=0.02))

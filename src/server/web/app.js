@@ -88,6 +88,7 @@ const page = {
     view.draw(true);
     transcript.drawFoot(session.conversation, view);
     transcript.settle();
+    if (message.error) say(`${message.error.message} ${message.error.advice}`);
     if (message.error?.status === 401) openSettings();
   },
   running(isRunning) {

@@ -139,7 +139,6 @@ export class MessageView {
     if (!error) return;
     const box = document.createElement("div");
     box.className = "problem";
-    box.setAttribute("role", "alert");
     const what = document.createElement("strong");
     what.textContent = error.message;
     const advice = document.createElement("p");

@@ -36,9 +36,9 @@ export function listenForKeys(settings, actions) {
       actions.escape();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) ||
-        !settings.get("keys"))
-      return;
+    // AltGr, with which many keyboards write [ and ], counts as Ctrl and Alt on Windows.
+    const isCommand = (event.ctrlKey || event.altKey) && !event.getModifierState("AltGraph");
+    if (isCommand || event.metaKey || isField(event.target) || !settings.get("keys")) return;
     const action = byKey.get(event.key);
     if (!action) return;
     event.preventDefault();
