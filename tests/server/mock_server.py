@@ -27,6 +27,7 @@ class Answer:
     cut: int = 0  # bytes of a network write, so that characters are cut; 0: an event a write
     finish: str = "stop"
     status: int = 200  # of an error, with `text` as its message
+    code: int | str | None = None  # of an error in its body, else the status
     fails_after: int = -1  # tokens before an error event; -1: none
     breaks_after: int = -1  # tokens before the connection ends; -1: none
 
@@ -81,10 +82,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def json(self, value: object, status: int = 200) -> None:
         self.reply(status, json.dumps(value).encode(), "application/json")
 
-    def error(self, status: int, message: str) -> None:
-        self.json(
-            {"error": {"message": message, "code": status, "param": None, "type": ""}}, status
-        )
+    def error(self, status: int, message: str, code: int | str | None = None) -> None:
+        error = {"message": message, "code": code or status, "param": None, "type": ""}
+        self.json({"error": error}, status)
 
     def is_known(self) -> bool:
         key = self.server.key
@@ -98,7 +98,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.n_loading -= 1
             self.error(503, "the model is being loaded")
         elif path == "/v1/models":
-            self.json({"object": "list", "data": [{"id": "mock-1B"}]})
+            self.json({"object": "list", "data": [{"id": self.server.model}]})
         elif path == "/props":
             params = {"temperature": 0.8, "top_k": 40, "min_p": 0.05, "n_predict": -1}
             self.json({"default_generation_settings": {"params": params}})
@@ -116,7 +116,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.error(401, "the API key is wrong")
         answer = self.server.answers.popleft() if self.server.answers else Answer("Fine. " * 3)
         if answer.status != 200:
-            return self.error(answer.status, answer.text)
+            return self.error(answer.status, answer.text, answer.code)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -184,6 +184,7 @@ class MockServer(http.server.ThreadingHTTPServer):
         self.n_gone = 0
         self.n_loading = 0
         self.key = ""
+        self.model = "mock-1B"
         self.address = f"http://127.0.0.1:{self.server_port}/"
 
     def __enter__(self):

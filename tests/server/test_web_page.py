@@ -310,7 +310,18 @@ class Problems(OnThePage):
         self.browser.wait("document.querySelector('#settings').open")
         self.browser.type("#setting-apiKey", "secret" + ENTER)
         self.browser.wait("!document.querySelector('#settings').open")
+        self.browser.wait("document.querySelector('#notice').hidden")
         self.assertEqual(self.ask("x", Answer("in")), "in")
+
+    def test_a_server_with_other_models_is_asked_which(self):
+        self.allowed = "404"
+        self.server.model = "mock-2B"
+        self.ask("x", Answer("'mock-1B' does not exist", status=404, code="model_not_found"))
+        self.assertIn("other models", self.value("document.querySelector('.problem').textContent"))
+        self.browser.wait("document.querySelector('#model').textContent === 'mock-2B'")
+        self.press_button("Try again")
+        self.browser.wait(f"{IDLE} && !document.querySelector('.problem')")
+        self.assertEqual([r["model"] for r in self.server.requests], ["mock-1B", "mock-2B"])
 
     def test_an_answer_that_breaks_off_can_be_continued(self):
         self.allowed = "net::ERR"

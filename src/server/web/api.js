@@ -21,7 +21,9 @@ const ADVICE = {
   503: "The server is loading its model, or ends. Try again in a moment.",
 };
 
-function adviceFor(status, message) {
+function adviceFor(status, message, code) {
+  if (code === "model_not_found")
+    return "The server has other models now. Choose one in Settings, or try again.";
   if (/context/i.test(message) && status === 400) {
     return "The context is full. Begin a new conversation, or edit an earlier message.";
   }
@@ -33,7 +35,7 @@ function problemOf(body, status) {
   const said = typeof error === "string" ? error : error.message;
   const message =
       typeof said === "string" && said ? said : `The server answered with status ${status}.`;
-  return new Problem(message, adviceFor(status, message), status);
+  return new Problem(message, adviceFor(status, message, error.code), status);
 }
 
 async function checked(response) {

@@ -23,8 +23,8 @@ const tint = Tint.isSupported ? new Tint($("scroller")) : null;
 const ASK_AGAIN = 2000;  // ms until a server that loads its model is asked again
 let models = [];
 let defaults = {};
-let waitsFor = "";  // why the server is asked again and again; "": it is not
-let again = 0;      // the timer
+let told = "";  // what connect() has told; "": nothing, or it is settled
+let again = 0;  // the timer of connect()
 
 // --- What is told ---
 
@@ -90,6 +90,7 @@ const page = {
     transcript.settle();
     if (message.error) say(`${message.error.message} ${message.error.advice}`);
     if (message.error?.status === 401) openSettings();
+    if (message.error?.status === 404) connect();  // the server may have other models now
   },
   running(isRunning) {
     const losesFocus = [document.body, $("stop")].includes(document.activeElement);
@@ -270,7 +271,9 @@ const settingsDialog = new SettingsDialog({
   },
 });
 
-function openSettings() { settingsDialog.open(models, defaults); }
+function openSettings() {
+  if (!$("settings").open) settingsDialog.open(models, defaults);
+}
 
 function words() {
   const view =
@@ -350,15 +353,17 @@ async function connect() {
   try {
     models = await api.models();
     defaults = await api.defaults(page.model());
-    if (waitsFor) $("notice").hidden = true;
-    waitsFor = "";
+    if (told) $("notice").hidden = true;
+    told = "";
     $("model").textContent = page.model() ?? "";
     $("model").title = page.model() ?? "";
   } catch (error) {
-    if (error.message !== waitsFor) tell(error);  // once: the notice may have been closed since
-    waitsFor = error.status === 503 || error.status === 0 ? error.message : "";
-    if (waitsFor) again = setTimeout(connect, ASK_AGAIN);
-    if (error.status === 401 && !$("settings").open) openSettings();
+    const waits = error.status === 503 || error.status === 0;
+    // What is waited for is told once: the notice may have been closed since.
+    if (!waits || error.message !== told) tell(error);
+    told = error.message;
+    if (waits) again = setTimeout(connect, ASK_AGAIN);
+    if (error.status === 401) openSettings();
   }
 }
 
