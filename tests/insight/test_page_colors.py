@@ -12,6 +12,7 @@ import unittest
 import limpid_program
 
 COLORS = pathlib.Path(__file__).parents[2] / "src/jinja/page_colors.css"
+WEB = pathlib.Path(__file__).parents[2] / "src/server/web"
 EYES = {
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "protanopia": (
@@ -95,6 +96,20 @@ class Colors(unittest.TestCase):
         for name, theme in themes().items():
             for ink, ground in itertools.product(("text", "faint"), ("page", "panel")):
                 self.assertGreater(contrast(theme[ink], theme[ground]), 4.5, (name, ink, ground))
+
+    def test_text_of_the_chat_can_be_read_also_where_words_are_coloured(self):
+        style = (WEB / "style.css").read_text()
+        colors = re.findall(r"--([a-z0-9-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
+        marks = [f"mark-{level}" for level in (1, 2, 3, 4)]
+        for column in (1, 2):
+            theme = {row[0]: row[column] for row in colors}
+            for ground in ("page", "panel", "panel-hover", "question", *marks):
+                self.assertGreater(contrast(theme["text"], theme[ground]), 4.5, (column, ground))
+            for ground in ("page", "panel"):
+                self.assertGreater(contrast(theme["faint"], theme[ground]), 4.5, (column, ground))
+        words = (WEB / "messages.css").read_text()
+        with_text = re.findall(r"::highlight\(surprise-\d\) \{[^}]* color: var\(--text\);", words)
+        self.assertEqual(len(with_text), len(marks))
 
     def test_text_on_every_heat_can_be_read(self):
         """The script colours up to a share of 0.9; the style changes the letters' colour at the limit."""
