@@ -12,7 +12,8 @@ async function redraw() {
   const copy = new DOMParser().parseFromString(await reply.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
     const fresh = copy.querySelector(`[data-live="${part.dataset.live}"]`);
-    part.replaceChildren(...fresh.childNodes);
+    // What has not changed stays, with the focus and with what is selected in it.
+    if (part.innerHTML !== fresh.innerHTML) part.replaceChildren(...fresh.childNodes);
   }
 }
 

@@ -20,7 +20,6 @@ views.push(showFacts);
 
 function showControl() {
   find("pause").textContent = isPaused ? "Go on" : "Pause";
-  find("pause").setAttribute("aria-pressed", isPaused);
   const unit = isLive ? "steps/s" : "pictures/s";
   find("speed").textContent = speed === 0 ? "full speed" : `${speed} ${unit}`;
   const at = kSpeeds.indexOf(speed);
