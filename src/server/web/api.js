@@ -14,11 +14,11 @@ const ADVICE = {
   400: "Change what the message names: a value in Settings, or the text.",
   401: "Enter the API key of this server in Settings.",
   403: "Enter another API key in Settings, or open the page at the server's own address.",
-  404: "The server lacks what the page needs. Is it limpid serve, of the page's version?",
+  404: "The server lacks what the page needs. Is it limpid serve, in the version of this page?",
   413: "Shorten the question, or begin a new conversation.",
-  429: "Many requests wait already. Try again in a moment.",
+  429: "Many requests are waiting. Try again in a moment.",
   500: "Try again; if it happens again, look at what the server writes to its log.",
-  503: "The server is loading its model, or ends. Try again in a moment.",
+  503: "The server is loading its model, or is shutting down. Try again in a moment.",
 };
 
 function adviceFor(status, message, code) {

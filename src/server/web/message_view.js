@@ -105,7 +105,7 @@ export class MessageView {
     group.className = "switch";
     group.setAttribute("role", "group");
     group.setAttribute("aria-label", "Versions of this message");
-    const before = button("‹", "The version before", () => this.actions.turn(this, -1));
+    const before = button("‹", "The previous version", () => this.actions.turn(this, -1));
     const after = button("›", "The next version", () => this.actions.turn(this, 1));
     before.disabled = which === 1;
     after.disabled = which === of;
@@ -123,7 +123,7 @@ export class MessageView {
     if (stats?.speed) facts.push(`${stats.speed.toFixed(1)} tokens/s`);
     if (stats?.tokens) facts.push(`${stats.tokens} tokens`);
     if (stats?.wait) facts.push(`first after ${(stats.wait / 1000).toFixed(2)} s`);
-    if (finish === "length") facts.push("cut at the longest length");
+    if (finish === "length") facts.push("stopped at the length limit");
     if (finish === "stopped") facts.push("stopped");
     return facts.join(" · ");
   }

@@ -9,7 +9,7 @@ const KEYS = [
   {keys: "n", help: "new conversation", action: "begin"},
   {keys: "r", help: "another answer to the last question", action: "regenerate"},
   {keys: "e", help: "edit the last question", action: "edit"},
-  {keys: "[", help: "the version before of the last message that has several", action: "before"},
+  {keys: "[", help: "the previous version of the last message that has several", action: "before"},
   {keys: "]", help: "the next version of it", action: "after"},
   {
     keys: "w",
