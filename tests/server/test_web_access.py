@@ -199,7 +199,9 @@ class Access(OnThePage):
         self.browser.resize(400, 700)
         self.browser.click("#open-sidebar")
         self.browser.wait(f"{self.FOCUSED} === 'new-conversation'")
+        self.assertTrue(self.value("document.querySelector('#room').inert"))
         self.browser.press(ESCAPE)
+        self.assertFalse(self.value("document.querySelector('#room').inert"))
         self.assertEqual(self.value(self.FOCUSED), "open-sidebar")
 
     def test_print_shows_the_messages_alone(self):

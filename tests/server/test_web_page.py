@@ -123,6 +123,35 @@ class Conversation(OnThePage):
         self.browser.wait(IDLE)
         self.assertEqual(self.value(LAST_TEXT), "word " * 100)
 
+    def test_the_conversation_that_was_chosen_last_is_shown(self):
+        for text in ("one", "two", "three"):
+            self.ask(text)
+            self.browser.click("#new-conversation")
+        titles = "[...document.querySelectorAll('#conversations button')].map(b => b.textContent)"
+        self.browser.wait(f"{titles}.join() === 'three,two,one'")
+        self.browser.run("""
+            return import('./store.js').then(({Store}) => {
+              const load = Store.prototype.load;
+              let n = 0;
+              Store.prototype.load = async function(id) {
+                const conversation = await load.call(this, id);
+                await new Promise((resolve) => setTimeout(resolve, n++ === 0 ? 500 : 0));
+                return conversation;
+              };
+              const buttons = document.querySelectorAll('#conversations button');
+              buttons[2].click();
+              buttons[0].click();
+            });""")  # fmt: skip
+        time.sleep(1)
+        self.assertEqual(self.said()[0], "three")
+
+    def test_a_title_has_whole_characters(self):
+        script = "document.querySelector('#question').value = arguments[0]"
+        self.browser.run(script, "x" * 59 + "😀")
+        self.browser.type("#question", ENTER)
+        self.browser.wait(f"{ANSWERS}.length === 1 && {IDLE}")
+        self.assertEqual(self.value("document.querySelector('#title').textContent"), "x" * 59)
+
     def export_all(self) -> pathlib.Path:
         self.browser.click("#export-all")
         exported = self.folder / "conversations.json"

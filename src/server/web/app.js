@@ -153,6 +153,7 @@ const alternatives = new Alternatives({
 const sidebar = new Sidebar({
   element: $("sidebar"),
   list: $("conversations"),
+  room: $("room"),
   shade: $("shade"),
   opener: $("open-sidebar"),
   closer: $("close-sidebar"),

@@ -8,6 +8,7 @@ const LONGEST_TITLE = 60;
 export class Session {
   #answering = null;
   #conversation = new Conversation();
+  #wanted = "";  // id of the conversation to show, which may still be read
 
   // `page`: draw(conversation), grew(message), running(isRunning), saved(), failed(error), model().
   constructor({api, store, settings, page}) { Object.assign(this, {api, store, settings, page}); }
@@ -16,27 +17,21 @@ export class Session {
 
   get isRunning() { return this.#answering !== null; }
 
-  begin() {
-    this.stop();
-    this.#show(new Conversation({system: this.settings.get("system")}));
-  }
+  begin() { this.show(new Conversation({system: this.settings.get("system")})); }
 
+  // False if it is not kept. What was asked for last is shown, whichever is read first.
   async open(id) {
+    this.#wanted = id;
     // Another copy of it would not have the answer that is coming in.
     if (id === this.#conversation.id) return true;
     const conversation = await this.store.load(id);
-    if (!conversation) return false;
-    this.stop();
-    this.#show(conversation);
-    return true;
+    if (conversation && this.#wanted === id) this.show(conversation);
+    return conversation !== null;
   }
 
   show(conversation) {
     this.stop();
-    this.#show(conversation);
-  }
-
-  #show(conversation) {
+    this.#wanted = conversation.id;
     this.#conversation = conversation;
     this.page.draw(conversation);
   }
@@ -57,8 +52,11 @@ export class Session {
   // Asks below the last message that is shown.
   ask(text) {
     const conversation = this.#conversation;
-    if (!conversation.title)
-      conversation.title = text.trim().split("\n")[0].slice(0, LONGEST_TITLE);
+    this.#wanted = conversation.id;
+    if (!conversation.title) {
+      const line = text.trim().split("\n")[0].slice(0, LONGEST_TITLE);
+      conversation.title = line.replace(/[\ud800-\udbff]$/, "");  // half of a character
+    }
     const question = conversation.append(conversation.path().at(-1) ?? null, "user", text);
     this.save(conversation, [question]);
     return this.#answer(question);

@@ -4,8 +4,8 @@ const NARROW = matchMedia("(max-width: 760px)");
 
 export class Sidebar {
   // `open(id)` shows a conversation.
-  constructor({element, list, shade, opener, closer, open}) {
-    Object.assign(this, {element, list, shade, opener, open});
+  constructor({element, list, room, shade, opener, closer, open}) {
+    Object.assign(this, {element, list, room, shade, opener, open});
     opener.addEventListener("click", () => this.turn(true));
     closer.addEventListener("click", () => this.turn(false));
     shade.addEventListener("click", () => this.turn(false));
@@ -20,12 +20,14 @@ export class Sidebar {
 
   get isOver() { return NARROW.matches && this.element.classList.contains("over"); }
 
-  // On a narrow screen: over the messages, or out of the way, where no key reaches it.
+  // On a narrow screen: over the messages, which no key reaches then, or out of the way, where no
+  // key reaches it.
   turn(isOpen) {
     const wasOver = this.isOver;
     this.element.classList.toggle("over", isOpen);
     this.element.inert = NARROW.matches && !isOpen;
-    this.shade.hidden = !(NARROW.matches && isOpen);
+    this.room.inert = NARROW.matches && isOpen;
+    this.shade.hidden = !this.room.inert;
     this.opener.setAttribute("aria-expanded", String(isOpen));
     if (NARROW.matches && isOpen) this.focus();
     else if (wasOver) this.opener.focus();
