@@ -262,6 +262,12 @@ class Live(Pages):
             self.browser.run("find('picture').focus()")
             self.browser.press(RIGHT, RIGHT, DOWN)
             self.browser.wait("find('neuron-text').textContent.startsWith('x ')")
+            live = "find('neuron-values').getAttribute('aria-live')"
+            self.assertEqual(self.value(live), "off")
+            self.browser.click("#pause")
+            self.browser.wait(f"{live} === 'polite'")
+            self.browser.click("#pause")
+            self.browser.wait(f"{live} === 'off'")
             self.assertEqual(len(self.value("[...document.querySelectorAll('#history svg')]")), 2)
             for quantity in ("change", "gradients", "flow", "weights"):
                 self.browser.run(f"choose({{quantity: '{quantity}'}}); draw()")

@@ -82,13 +82,15 @@ function caption(text, element) {
 }
 views.push((of) => {
   const neuron = chosen.neuron;
+  const name = neuron < 0 ? "Choose a neuron of the picture: click it, or use the arrow keys." :
+                            nameOf(neuron);
+  if (find("neuron-name").textContent !== name) find("neuron-name").textContent = name;
   if (neuron < 0) {
     find("history").replaceChildren();
-    find("neuron-text").textContent =
-        "Choose a neuron of the picture: click it, or use the arrow keys.";
+    find("neuron-values").textContent = "";
     return;
   }
-  find("neuron-text").textContent = `${nameOf(neuron)}: activation ${
+  find("neuron-values").textContent = `: activation ${
       short(activation(of, neuron))}, d loss / d activation ${short(slope(of, neuron))}.`;
   const over = (number) => frames.map((each) => [each.step, number(each)]);
   const strength = (each) => {  // over all positions

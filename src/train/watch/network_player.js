@@ -25,6 +25,8 @@ function showControl() {
   const at = kSpeeds.indexOf(speed);
   find("slower").disabled = hasEnded || at === 0;
   find("faster").disabled = hasEnded || at === kSpeeds.length - 1;
+  // Numbers that change with each picture are not read aloud.
+  find("neuron-values").setAttribute("aria-live", isPaused || hasEnded ? "polite" : "off");
 }
 
 // The next position of the name with each picture.
@@ -47,7 +49,8 @@ async function command(object) {
 function end(text) {
   hasEnded = true;
   find("notice").textContent = `${text} You can still look back.`;
-  for (const id of ["pause", "step", "slower", "faster", "rate"]) find(id).disabled = true;
+  for (const id of ["pause", "step", "rate"]) find(id).disabled = true;
+  showControl();
 }
 
 function receive(state) {
