@@ -3,7 +3,7 @@
 
 Usage: template_differential.py LIMPID [-n COUNT] [--seed SEED] [--templates FOLDER …]
 
-Templates are the snippets of tools/golden/template_expressions.py put together at random, the templates of
+Templates are the snippets of tools/golden/template_{expressions,statements}.py put together at random, the templates of
 tests/tokenizer/templates and those in FOLDERs (*.jinja); conversations are random. An error must be an error on
 both sides. Packages: jinja2 3.1.6.
 """
@@ -28,9 +28,9 @@ from template_expressions import (  # noqa: E402
     EXPRESSIONS,
     KNOWN_DIFFERENCES,
     REFUSED_SYNTAX,
-    STATEMENTS,
     VARIABLES,
 )
+from template_statements import STATEMENTS  # noqa: E402
 
 TEXTS = [
     "",

@@ -18,13 +18,8 @@ from pathlib import Path
 
 import template_oracle
 from template_conversations import cases
-from template_expressions import (
-    EXPRESSIONS,
-    KNOWN_DIFFERENCES,
-    REFUSED_SYNTAX,
-    STATEMENTS,
-    VARIABLES,
-)
+from template_expressions import EXPRESSIONS, KNOWN_DIFFERENCES, REFUSED_SYNTAX, VARIABLES
+from template_statements import STATEMENTS
 
 ROOT = Path(__file__).parents[2]
 NOW = 1730000000
