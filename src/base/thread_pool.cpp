@@ -1,7 +1,5 @@
 #include "base/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/system_limits.h"
 
 namespace limpid {
 namespace {
@@ -204,14 +203,6 @@ void ThreadPool::run_erased(void (*function)(void*, int, int), void* context, in
     left = wait_for_change(impl.n_unfinished, left, impl.spin);
   }
   if (impl.failure) std::rethrow_exception(std::exchange(impl.failure, nullptr));
-}
-
-int usable_cores() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace limpid

@@ -70,8 +70,4 @@ class ThreadPool {
   int size_;
 };
 
-// How many cores this process may use: at least 1, and fewer than the machine has when the process
-// is bound to some of them.
-int usable_cores();
-
 }  // namespace limpid

@@ -13,8 +13,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/system_memory.h"
-#include "base/thread_pool.h"
+#include "base/system_limits.h"
 #include "cli/output.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/thread_pool.h"
+#include "base/system_limits.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "executor/cpu/isa.h"

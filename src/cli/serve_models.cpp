@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "base/check.h"
-#include "base/system_memory.h"
+#include "base/system_limits.h"
 #include "checkpoint/hugging_face_folder.h"
 #include "checkpoint/meta_folder.h"
 #include "cli/model_path.h"

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/cache_folder.h"
-#include "base/thread_pool.h"
+#include "base/system_limits.h"
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "cli/model_path.h"

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "base/system_memory.h"
+#include "base/system_limits.h"
 #include "executor/executors.h"
 #include "executor/gpu/gpu_devices.h"
 #include "tensor/codec.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/system_memory.h"
+#include "base/system_limits.h"
 
 namespace limpid {
 namespace {

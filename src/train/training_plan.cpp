@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "base/system_memory.h"
+#include "base/system_limits.h"
 #include "executor/executor.h"
 #include "model/decoder.h"
 #include "model/registry.h"

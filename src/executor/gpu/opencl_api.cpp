@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/system_memory.h"
+#include "base/system_limits.h"
 #include "executor/gpu/dynamic_library.h"
 #include "executor/gpu/opencl_functions.h"
 

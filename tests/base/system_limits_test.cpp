@@ -1,7 +1,8 @@
-#include "base/system_memory.h"
+#include "base/system_limits.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "checkpoint/temp_file.h"
@@ -10,10 +11,10 @@ namespace limpid {
 namespace {
 
 // A system with 1,000 KiB, of which 600 are available.
-class SystemMemory : public testing::Test {
+class SystemLimits : public testing::Test {
  protected:
-  SystemMemory() {
-    for (const char* folder : {"proc", "sys/fs/cgroup/memory"})
+  SystemLimits() {
+    for (const char* folder : {"proc", "sys/fs/cgroup/memory", "sys/fs/cgroup/cpu"})
       std::filesystem::create_directories(root_.path(folder));
     root_.write("proc/meminfo", "MemTotal:  1000 kB\nMemFree:  300 kB\nMemAvailable:  600 kB\n");
   }
@@ -33,12 +34,12 @@ class SystemMemory : public testing::Test {
   TempFolder root_;
 };
 
-TEST_F(SystemMemory, IsThatOfTheMachineWithoutAControlGroup) {
+TEST_F(SystemLimits, MemoryIsThatOfTheMachineWithoutAControlGroup) {
   EXPECT_EQ(available(), 600U * 1024);
   EXPECT_EQ(total(), 1000U * 1024);
 }
 
-TEST_F(SystemMemory, IsWhatAControlGroupOfVersion2Allows) {
+TEST_F(SystemLimits, MemoryIsWhatAControlGroupOfVersion2Allows) {
   write_group_2("100000\n");
   EXPECT_EQ(available(), 30000U);
   EXPECT_EQ(total(), 100000U);
@@ -47,7 +48,7 @@ TEST_F(SystemMemory, IsWhatAControlGroupOfVersion2Allows) {
   EXPECT_EQ(total(), 1000U * 1024);
 }
 
-TEST_F(SystemMemory, IsWhatAControlGroupOfVersion1Allows) {
+TEST_F(SystemLimits, MemoryIsWhatAControlGroupOfVersion1Allows) {
   write_group_1("100000\n");
   EXPECT_EQ(available(), 30000U);
   EXPECT_EQ(total(), 100000U);
@@ -57,9 +58,32 @@ TEST_F(SystemMemory, IsWhatAControlGroupOfVersion1Allows) {
 }
 
 // 0 would mean that it is unknown, and then no plan is checked.
-TEST_F(SystemMemory, OfAFullControlGroupIsKnown) {
+TEST_F(SystemLimits, MemoryOfAFullControlGroupIsKnown) {
   write_group_2("70000\n");
   EXPECT_EQ(available(), 1U);
+}
+
+// What the machine here has is not known, but a quota of 1 is never more.
+TEST_F(SystemLimits, ProcessorsAreThoseThatAQuotaLetsRun) {
+  const int without = usable_cores(root_.folder());
+  EXPECT_GE(without, 1);
+  const auto with_version_2 = [&](const char* quota) {
+    root_.write("sys/fs/cgroup/cpu.max", quota);
+    return usable_cores(root_.folder());
+  };
+  EXPECT_EQ(with_version_2("50000 100000\n"), 1);
+  EXPECT_EQ(with_version_2("100000 100000\n"), 1);
+  EXPECT_EQ(with_version_2("150000 100000\n"), std::min(without, 2));
+  EXPECT_EQ(with_version_2("9000000000 1\n"), without);
+  EXPECT_EQ(with_version_2("max 100000\n"), without);
+  std::filesystem::remove(root_.path("sys/fs/cgroup/cpu.max"));
+  const auto with_version_1 = [&](const char* quota) {
+    root_.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota);
+    root_.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    return usable_cores(root_.folder());
+  };
+  EXPECT_EQ(with_version_1("20000\n"), 1);
+  EXPECT_EQ(with_version_1("-1\n"), without);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// How much memory the system has and how much is free. A container sees the machine's numbers in
-// /proc/meminfo, but may use only what its control group (version 2 or 1) allows, so both are read.
-// `root` is for tests: a folder in the place of the system's root.
+// How much memory and how many processors this process may use. A container sees the machine's
+// memory and processors, but may use only what its control group (version 2 or 1) allows, so both
+// are read. `root` is for tests: a folder in the place of the system's root.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,11 @@ uint64_t available_memory(const std::string& root = "");
 // The most bytes that this process could have: those of the machine, or the control group's limit
 // if that is less. 0 when unknown.
 uint64_t total_memory(const std::string& root = "");
+
+// How many processors this process may keep busy, at least 1: those that it is bound to, or as many
+// as the control group's quota of their time lets run if that is less. Example: `docker --cpus 1.5`
+// gives 2. More threads than that would wait for each other's time.
+int usable_cores(const std::string& root = "");
 
 // Gives pages that malloc keeps for later back to the system, where the C library can.
 void return_free_memory();
