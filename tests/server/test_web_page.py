@@ -285,8 +285,10 @@ class Conversation(OnThePage):
         self.browser.click("#open-settings")
         self.browser.type("#setting-seed", "5")
         self.browser.click("#settings .main")
+        kept = "JSON.parse(localStorage.getItem('limpid.settings'))"
+        self.browser.wait(f"{kept}['sampler.seed'] === 5")
         self.assertEqual(
-            self.value("JSON.parse(localStorage.getItem('limpid.settings'))"),
+            self.value(kept),
             {"apiKey": "k", "sampler.top_k": 7, "sampler.seed": 5, "tint": True},
         )
 
