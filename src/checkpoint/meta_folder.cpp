@@ -152,9 +152,7 @@ class ShardJoiner {
     std::vector<TensorView> parts;
     for (const auto& shard : shards_) {
       const TensorView& part = *shard->find(name);
-      const bool is_weight =
-          part.dtype == DType::kF32 || part.dtype == DType::kF16 || part.dtype == DType::kBF16;
-      if (!is_weight || shard->derived.contains(name)) return {};
+      if (!is_plain_float(part.dtype) || shard->derived.contains(name)) return {};
       parts.push_back(part);
     }
     return parts;

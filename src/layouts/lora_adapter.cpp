@@ -25,10 +25,6 @@ constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
 const NameTable& names_of(const Checkpoint& canonical) {
   const std::string_view architecture =
       canonical.metadata.string("general.architecture").value_or("");
@@ -137,7 +133,7 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
     const LoraNames names = lora_names(target, number);
     const TensorView& tensor = *given.find(name);
     const Shape wanted = is_a ? Shape{config.rank, whole.cols()} : Shape{whole.rows(), config.rank};
-    if (tensor.shape != wanted || !is_float(tensor.dtype)) {
+    if (tensor.shape != wanted || !is_plain_float(tensor.dtype)) {
       throw_format_error(file, name, "is {}, expected floats {}; is the adapter of another model?",
                          tensor.to_string(), wanted.to_string());
     }

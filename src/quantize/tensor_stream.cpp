@@ -15,10 +15,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{8} << 20;  // of f32 values
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
-         dtype == DType::kF64;
-}
+bool is_float(DType dtype) { return is_plain_float(dtype) || dtype == DType::kF64; }
 
 bool is_query_or_key(std::string_view name) {
   return name.find(".attn_q.") != std::string_view::npos ||
