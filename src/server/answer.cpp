@@ -192,7 +192,10 @@ std::vector<GenerationOptions> options_of_choices(const RequestSettings& setting
     options.cancel = CancelToken();
     options.n_predict = n_predict_within(options, n_room);
     int64_t& seed = options.sampler.seed;
-    if (seed >= 0) seed = seed > INT64_MAX - i ? seed - INT64_MAX + i - 1 : seed + i;
+    if (seed >= 0) {
+      const uint64_t next = static_cast<uint64_t>(seed) + static_cast<uint64_t>(i);
+      seed = static_cast<int64_t>(next & INT64_MAX);
+    }
     choices.push_back(std::move(options));
   }
   return choices;
