@@ -16,6 +16,8 @@ constexpr int64_t kFewestRows = 8 * kLeftRowGrain;
 constexpr int64_t kMostRows = kLeftPartFloats / kMultiplyDepth;
 // A thread that the system delays leaves some of its ranges to the others.
 constexpr int64_t kRangesPerThread = 4;
+// Fewer ranges of whole rows, because each copies all of the right operand.
+constexpr int64_t kRowRangesPerThread = 2;
 
 constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t round_up(int64_t a, int64_t grain) { return divide_up(a, grain) * grain; }
@@ -73,7 +75,7 @@ struct Call {
   }
 };
 
-// Rows [begin, end) of y, by one thread.
+// Rows [begin, end) of y, by one thread, with parts of `depth` steps.
 void multiply_rows(const Call& call, int64_t begin, int64_t end, int64_t depth, int thread) {
   for (int64_t k = 0; k < call.left.depth; k += depth) {
     const Part part{begin, end - begin, k, std::min(depth, call.left.depth - k)};
@@ -132,12 +134,6 @@ void multiply_part(const Call& call, const Part& part) {
   });
 }
 
-// Rows of a part when the left operand is cut into at least n parts of about as many.
-int64_t rows_of_part(int64_t n_rows, int64_t n) {
-  const int64_t n_parts = std::max(n, divide_up(n_rows, kMostRows));
-  return round_up(divide_up(n_rows, n_parts), kLeftRowGrain);
-}
-
 int64_t depth_of_part(int64_t rows) {
   return kLeftPartFloats / rows / kMultiplyDepth * kMultiplyDepth;
 }
@@ -148,18 +144,27 @@ void multiply(const Kernels& kernels, ThreadPool& pool, const LeftMatrix& left,
               std::span<const MatrixProduct> products, float* scratch) {
   if (left.rows == 0) return;
   const Call call{kernels, pool, left, products, scratch};
-  const int64_t most_parts = left.rows / kFewestRows;
-  if (pool.size() == 1 || most_parts >= 2 * pool.size()) {
-    const int64_t rows = rows_of_part(
-        left.rows,
-        std::clamp<int64_t>(kRangesPerThread * pool.size(), 1, std::max<int64_t>(1, most_parts)));
-    pool.for_ranges(left.rows, rows, [&](int64_t begin, int64_t end, int thread) {
-      for (; begin < end; begin += rows)
-        multiply_rows(call, begin, std::min(end, begin + rows), depth_of_part(rows), thread);
+  const int64_t n_threads = pool.size();
+  const int64_t n_grains = divide_up(left.rows, kLeftRowGrain);
+  if (n_threads == 1 || left.rows >= kRowRangesPerThread * n_threads * kFewestRows) {
+    // The same number of ranges for each thread: 1,024 rows and 2 threads make 4 of 240 to 264
+    // rows.
+    const int64_t n_each = std::max(n_threads == 1 ? 1 : kRowRangesPerThread,
+                                    divide_up(n_grains, kMostRows / kLeftRowGrain * n_threads));
+    const int64_t n_ranges = std::min(n_grains, n_each * n_threads);
+    const int64_t depth = depth_of_part(divide_up(n_grains, n_ranges) * kLeftRowGrain);
+    pool.for_ranges(n_ranges, 1, [&](int64_t range, int64_t end, int thread) {
+      for (; range < end; ++range) {
+        const int64_t first = n_grains * range / n_ranges;
+        const int64_t last = n_grains * (range + 1) / n_ranges;
+        multiply_rows(call, first * kLeftRowGrain, std::min(left.rows, last * kLeftRowGrain), depth,
+                      thread);
+      }
     });
     return;
   }
-  const int64_t rows = rows_of_part(left.rows, 1);
+  const int64_t rows =
+      round_up(divide_up(left.rows, divide_up(left.rows, kMostRows)), kLeftRowGrain);
   const int64_t depth = depth_of_part(rows);
   for (int64_t row = 0; row < left.rows; row += rows) {
     for (int64_t k = 0; k < left.depth; k += depth) {

@@ -49,39 +49,56 @@ struct ProductTile {
   Ahead next_right{};
 };
 
-// kRows rows. kWhole: all columns are there; otherwise only n_cols of a row of `right` and of y are
+// The sums of a tile, and the rows of the operands for the next step of k.
+template <int kRows>
+struct TileSums {
+  F32x16 sums[kRows][kTileVectors];
+  const float* left;
+  const float* right;
+};
+
+// A step of k. kWhole: the tile has all columns; otherwise only n_cols of a row of `right` are
 // touched.
 template <int kRows, bool kWhole>
+LIMPID_INLINE void add_step(const ProductTile& t, TileSums<kRows>& s) {
+  F32x16 row[kTileVectors];
+#pragma GCC unroll 2
+  for (int v = 0; v < kTileVectors; ++v)
+    row[v] = kWhole ? load(s.right + v * kLanes)
+                    : load_partial(s.right + v * kLanes, t.n_cols - v * kLanes);
+#pragma GCC unroll 12
+  for (int m = 0; m < kRows; ++m) {
+    const F32x16 x = broadcast(s.left[m]);
+#pragma GCC unroll 2
+    for (int v = 0; v < kTileVectors; ++v) s.sums[m][v] = fma(x, row[v], s.sums[m][v]);
+  }
+  s.left += t.left_step;
+  s.right += t.right_step;
+}
+
+// kStretch steps are written out, because the counting of a loop would take slots of the
+// multipliers.
+template <int kRows, bool kWhole>
 LIMPID_INLINE void product_tile(const ProductTile& t) {
-  F32x16 sums[kRows][kTileVectors];
+  TileSums<kRows> s;
 #pragma GCC unroll 12
   for (int m = 0; m < kRows; ++m) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v) sums[m][v] = zero();
+    for (int v = 0; v < kTileVectors; ++v) s.sums[m][v] = zero();
   }
-  const float* left = t.left;
-  const float* right = t.right;
+  s.left = t.left;
+  s.right = t.right;
   Ahead ahead = t.next_y;
-  for (int64_t k = 0; k < t.depth;) {
+  int64_t k = 0;
+  for (; k + kStretch <= t.depth; k += kStretch) {
     if (k == kTileRows * kStretch) ahead = t.next_right;
     __builtin_prefetch(ahead.at);
     __builtin_prefetch(ahead.at + 64);
     ahead.at += ahead.step;
-    const int64_t end = k + kStretch < t.depth ? k + kStretch : t.depth;
-    for (; k < end; ++k, left += t.left_step, right += t.right_step) {
-      F32x16 row[kTileVectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < kTileVectors; ++v)
-        row[v] = kWhole ? load(right + v * kLanes)
-                        : load_partial(right + v * kLanes, t.n_cols - v * kLanes);
-#pragma GCC unroll 12
-      for (int m = 0; m < kRows; ++m) {
-        const F32x16 x = broadcast(left[m]);
-#pragma GCC unroll 2
-        for (int v = 0; v < kTileVectors; ++v) sums[m][v] = fma(x, row[v], sums[m][v]);
-      }
-    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kStretch; ++i) add_step<kRows, kWhole>(t, s);
   }
+  for (; k < t.depth; ++k) add_step<kRows, kWhole>(t, s);
 #pragma GCC unroll 12
   for (int m = 0; m < kRows; ++m) {
     if (m >= t.n_rows) break;
@@ -90,8 +107,8 @@ LIMPID_INLINE void product_tile(const ProductTile& t) {
       const int64_t n = kWhole ? kLanes : t.n_cols - v * kLanes;
       if (!kWhole && n <= 0) break;
       if (t.add != nullptr)
-        sums[m][v] = add(load_at(t.add + m * t.add_step + v * kLanes, 0, n), sums[m][v]);
-      store_at(sums[m][v], t.y + m * t.y_step + v * kLanes, 0, n);
+        s.sums[m][v] = add(load_at(t.add + m * t.add_step + v * kLanes, 0, n), s.sums[m][v]);
+      store_at(s.sums[m][v], t.y + m * t.y_step + v * kLanes, 0, n);
     }
   }
 }
