@@ -67,17 +67,20 @@ struct Match {
 };
 
 // Tries all rules, then the unused names, then the same without each optional prefix. The recursion
-// removes several prefixes: "_orig_mod.module.transformer.h.0…".
-Match find_match(const NameTable& table, std::string_view name, const Shape& shape) {
+// removes up to `most_prefixes` of them: "_orig_mod.module.transformer.h.0…". Without the limit, a
+// name in a file could repeat a prefix until the stack overflows.
+Match find_match(const NameTable& table, std::string_view name, const Shape& shape,
+                 int most_prefixes = 8) {
   for (const NameRule& rule : table.rules) {
     if (const auto holes = match_pattern(rule.theirs, name))
       return {true, fill(rule.ours, *holes), transform_of(rule, *holes)};
   }
   if (is_left(table, name, shape)) return {true, {}};
+  if (most_prefixes == 0) return {};
   for (const auto& [prefix, stands_for] : table.optional_prefixes) {
     if (!name.starts_with(prefix)) continue;
-    Match match =
-        find_match(table, fmt::format("{}{}", stands_for, name.substr(prefix.size())), shape);
+    Match match = find_match(table, fmt::format("{}{}", stands_for, name.substr(prefix.size())),
+                             shape, most_prefixes - 1);
     if (match.known) return match;
   }
   return {};

@@ -62,6 +62,22 @@ TEST(NameTable, RenamesTransposesAndLeaves) {
   EXPECT_EQ(result.derived.at("blk.0.attn_qkv.weight").how, "transposed");
 }
 
+std::string with_prefixes(int n, const std::string& name) {
+  std::string result;
+  for (int i = 0; i < n; ++i) result += "transformer.";
+  return result + name;
+}
+
+// Each prefix is one call deeper, so a file must not decide how many there are.
+TEST(NameTable, RemovesAFewPrefixesOnly) {
+  EXPECT_EQ(our_name(kTable, with_prefixes(8, "wte.weight")), "token_embd.weight");
+  EXPECT_EQ(our_name(kTable, with_prefixes(9, "wte.weight")), std::nullopt);
+  const Tensor vector = Tensor::of(Shape{2}, std::vector<float>{7, 8});
+  Checkpoint hostile;
+  add(hostile, with_prefixes(100'000, "wte.weight"), vector);
+  EXPECT_THROW(translate_names(hostile, kTable), UnsupportedError);
+}
+
 TEST(NameTable, RefusesWhatItDoesNotKnowAndWhatIsThereTwice) {
   const Tensor vector = Tensor::of(Shape{2}, std::vector<float>{7, 8});
   Checkpoint unknown;
