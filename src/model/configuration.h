@@ -20,8 +20,9 @@ std::span<const std::string_view> configuration_names();
 // names and shapes: f32, without data. Throws ArgumentError, with all names, for an unknown one.
 Checkpoint named_configuration(std::string_view name);
 
-// Like named_configuration, for a config.json, a params.json, or a folder that holds one of them.
-// Throws ArgumentError when there is none, FormatError, UnsupportedError, ResourceError.
+// Like named_configuration, for a config.json, a params.json, or a folder that holds one of them; a
+// folder with both is read by its config.json. Throws ArgumentError when there is none,
+// FormatError, UnsupportedError, ResourceError.
 Checkpoint configuration_of_files(const std::string& path);
 
 // One of the two: what is at the path, or else the configuration of that name.

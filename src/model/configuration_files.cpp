@@ -49,8 +49,11 @@ Checkpoint configuration_of_files(const std::string& path) {
   fs::path file(path);
   std::error_code ignored;  // MappedFile::open says why a path cannot be looked up
   if (fs::is_directory(file, ignored)) {
+    // The first one that exists, as open_checkpoint chooses: Mistral's folders have both files.
     for (const char* name : kFiles) {
-      if (fs::exists(fs::path(path) / name, ignored)) file = fs::path(path) / name;
+      if (!fs::exists(fs::path(path) / name, ignored)) continue;
+      file = fs::path(path) / name;
+      break;
     }
     LIMPID_CHECK(ArgumentError, !fs::is_directory(file, ignored), "{} contains neither {} nor {}",
                  path, kFiles[0], kFiles[1]);

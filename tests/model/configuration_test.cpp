@@ -108,6 +108,20 @@ TEST(Configuration, IsReadFromFiles) {
                FormatError);
 }
 
+// Mistral publishes both files in one folder, and the weights beside them follow config.json.
+TEST(Configuration, OfAFolderWithBothFilesIsConfigJson) {
+  const TempFolder folder;
+  folder.write("config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "hidden_size": 64, "intermediate_size": 128, "vocab_size": 100, "num_hidden_layers": 3,
+    "num_attention_heads": 4, "num_key_value_heads": 4, "max_position_embeddings": 512,
+    "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "hidden_act": "silu",
+    "tie_word_embeddings": true})");
+  folder.write("params.json", R"({"dim": 64, "n_layers": 1, "n_heads": 4, "vocab_size": 100})");
+  const DecoderSpec spec = read_spec(configuration_of_files(folder.folder()));
+  EXPECT_EQ(spec.n_layers, 3);
+  EXPECT_EQ(spec.n_ctx_train, 512);
+}
+
 // The system refuses to look up such a name.
 TEST(Configuration, OfANameThatIsTooLongForAFileIsRefused) {
   const std::string name(5000, 'a');
