@@ -80,18 +80,20 @@ void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::strin
   for (const std::string& name : names) erase_tensor(result, name);
 }
 
-// Gives a GPT-2 the fused attn_qkv and all biases. Zeros as biases do not change the result.
+// Gives a GPT-2 the fused attn_qkv and all biases. Zeros as biases do not change the result. With
+// RMSNorm (microgpt), a GPT-2 has neither of them, and without a norm after the last block, no
+// output_norm.bias says that there are biases; no other program supports these models anyway.
 void complete_gpt2(Checkpoint& checkpoint) {
-  const int64_t n_layers = read_spec(checkpoint).n_layers;
+  const DecoderSpec spec = read_spec(checkpoint);
+  if (spec.norm != NormKind::kLayer || spec.outer_norm != OuterNorm::kOutput) return;
   const auto source = std::make_shared<const Checkpoint>(checkpoint);
-  for (int64_t i = 0; i < n_layers; ++i) {
+  for (int64_t i = 0; i < spec.n_layers; ++i) {
     for (const char* part : {".weight", ".bias"})
       join_rows(source, fmt::format("blk.{}.", i), part, checkpoint);
   }
   if (checkpoint.find("output_norm.bias") != nullptr) return;
-  const DecoderSpec spec = read_spec(checkpoint);
   add_zeros(checkpoint, "output_norm.bias",
-            Shape{spec.d_model});  // from here on, read_spec requires all biases
+            Shape{spec.d_model});  // from here on, tensor_table requires all biases
   for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
     if (entry.name.ends_with(".bias") && checkpoint.find(entry.name) == nullptr)
       add_zeros(checkpoint, entry.name, entry.shape);

@@ -13,7 +13,7 @@ namespace limpid {
 // Completes a checkpoint for every layout. A rotary scaling given by the user becomes the model's
 // own, and a rope_freqs.weight that it replaces is removed. A GPT-2 with separate Q, K and V gets
 // them as the rows of attn_qkv, and one without biases gets biases of zero, which do not change the
-// result: other programs do not support such models.
+// result: other programs do not support such models. One with the norms of microgpt stays as it is.
 Checkpoint completed(Checkpoint canonical);
 
 // For layouts without tables of rotary factors: replaces a rope_freqs.weight by the scaling rule of

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "executor/executors.h"
+#include "export/completed.h"
 #include "limpid/error.hpp"
 #include "model/model.h"
 #include "model/registry.h"
@@ -39,20 +40,47 @@ void split_off(Checkpoint& checkpoint, const std::string& from, int64_t begin, i
   checkpoint.tensors[name] = part;
 }
 
-TEST(Gpt2, FusedAndSeparateProjectionsAreOneModel) {
-  const auto split = [](Checkpoint& checkpoint) {
-    for (const char* block : {"blk.0.", "blk.1."}) {
-      for (const char* kind : {".weight", ".bias"}) {
-        const std::string fused = std::string(block) + "attn_qkv" + kind;
-        split_off(checkpoint, fused, 0, 64, std::string(block) + "attn_q" + kind);
-        split_off(checkpoint, fused, 64, 64, std::string(block) + "attn_k" + kind);
-        split_off(checkpoint, fused, 128, 64, std::string(block) + "attn_v" + kind);
-        checkpoint.tensors.erase(fused);
-      }
+// Q, K and V of both blocks as matrices of their own.
+void split_qkv(Checkpoint& checkpoint) {
+  for (const char* block : {"blk.0.", "blk.1."}) {
+    for (const char* kind : {".weight", ".bias"}) {
+      const std::string fused = std::string(block) + "attn_qkv" + kind;
+      if (checkpoint.find(fused) == nullptr) continue;
+      split_off(checkpoint, fused, 0, 64, std::string(block) + "attn_q" + kind);
+      split_off(checkpoint, fused, 64, 64, std::string(block) + "attn_k" + kind);
+      split_off(checkpoint, fused, 128, 64, std::string(block) + "attn_v" + kind);
+      checkpoint.tensors.erase(fused);
     }
-  };
+  }
+}
+
+TEST(Gpt2, FusedAndSeparateProjectionsAreOneModel) {
   for (const char* executor : {"reference", "cpu"}) {
-    EXPECT_EQ(logits_with(split, executor), logits_with([](Checkpoint&) {}, executor)) << executor;
+    EXPECT_EQ(logits_with(split_qkv, executor), logits_with([](Checkpoint&) {}, executor))
+        << executor;
+  }
+}
+
+// What other programs require does not exist in a model with microgpt's norms: neither a fused
+// matrix nor biases, and the norm is the first one.
+TEST(Gpt2, IsNotCompletedWithTheNormsOfMicrogpt) {
+  testing::TinyShape shape = tiny_gpt2_shape();
+  shape.biases = false;
+  for (const bool norm_comes_first : {false, true}) {
+    const auto checkpoint = tiny_checkpoint(shape);
+    split_qkv(*checkpoint);
+    checkpoint->metadata.set("gpt2.norm", metadata_value(std::string("rms")));
+    if (norm_comes_first) {
+      checkpoint->metadata.set("gpt2.outer_norm", metadata_value(std::string("embedding")));
+      checkpoint->tensors["token_embd_norm.weight"] = *checkpoint->find("output_norm.weight");
+      checkpoint->tensors.erase("output_norm.weight");
+    }
+    checkpoint->tensor_order.clear();
+    for (const auto& [name, tensor] : checkpoint->tensors) checkpoint->tensor_order.push_back(name);
+    const Checkpoint whole = completed(*checkpoint);
+    EXPECT_EQ(whole.tensor_order, checkpoint->tensor_order);
+    const auto executor = make_reference_executor({.n_threads = 1});
+    EXPECT_NO_THROW(load_weights(whole, read_spec(whole), *executor));
   }
 }
 
