@@ -142,17 +142,18 @@ void finish(TorchWriter& file, const std::string& path, const Checkpoint& checkp
 }
 
 // Writes Meta's folder: params.json, consolidated.00.pth and the tokenizer's files. Meta's code
-// always loads an output matrix, so a tied one is there as a second name.
+// always loads an output matrix, so a tied one is there as a second name. As in write_hugging_face,
+// what can be refused is built before the folder.
 void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
                 ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
   const std::string params = meta_params(checkpoint, spec);
+  auto entries = torch_entries(result.plan, meta_name_table(), "",
+                               spec.tied_embeddings ? "output.weight" : nullptr);
   const auto tokenizer = find_tokenizer(checkpoint, result);
   make_folder(path);
   const std::filesystem::path folder(path);
-  TorchWriter file((folder / "consolidated.00.pth").string(),
-                   torch_entries(result.plan, meta_name_table(), "",
-                                 spec.tied_embeddings ? "output.weight" : nullptr));
+  TorchWriter file((folder / "consolidated.00.pth").string(), std::move(entries));
   finish(file, path, checkpoint, options, result);
   write_file((folder / "params.json").string(), params);
   write_tokenizer(folder, checkpoint, tokenizer, false, result);
@@ -168,12 +169,11 @@ void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
         "nanoGPT computes the exact GELU, and this model its tanh approximation, so nanoGPT's "
         "logits differ slightly");
   }
+  auto entries = torch_entries(result.plan, kGpt2LinearNames, "transformer.", "lm_head.weight");
   const auto tokenizer = find_tokenizer(checkpoint, result);
   make_folder(path);
   const std::filesystem::path folder(path);
-  TorchWriter file((folder / "ckpt.pt").string(),
-                   torch_entries(result.plan, kGpt2LinearNames, "transformer.", "lm_head.weight"),
-                   &arguments);
+  TorchWriter file((folder / "ckpt.pt").string(), std::move(entries), &arguments);
   finish(file, path, checkpoint, options, result);
   write_tokenizer(folder, checkpoint, tokenizer, false, result);
 }
