@@ -103,8 +103,9 @@ std::optional<int64_t> Metadata::integer(std::string_view key) const {
   const MetadataValue* found = find(key);
   if (found == nullptr) return std::nullopt;
   if (const auto* value = std::get_if<int64_t>(&found->value)) return *value;
-  if (const auto* value = std::get_if<uint64_t>(&found->value);
-      value && std::in_range<int64_t>(*value)) {
+  if (const auto* value = std::get_if<uint64_t>(&found->value)) {
+    LIMPID_CHECK(UnsupportedError, std::in_range<int64_t>(*value), "{} is {}, beyond 63 bits", key,
+                 *value);
     return static_cast<int64_t>(*value);
   }
   wrong_type(key, *found, "an integer");

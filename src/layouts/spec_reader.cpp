@@ -106,7 +106,7 @@ void SpecReader::require_neutral(std::string_view name, double neutral) {
   if (found == nullptr) return;
   const bool* flag = std::get_if<bool>(&found->value);
   const double value =
-      flag != nullptr ? static_cast<double>(*flag) : checkpoint_.metadata.number(full).value();
+      flag != nullptr ? static_cast<double>(*flag) : typed(name, &Metadata::number).value();
   LIMPID_CHECK(UnsupportedError, value == neutral,
                "{}: {} is {}; Limpid runs only models where it is {}", checkpoint_.path, full,
                value, neutral);

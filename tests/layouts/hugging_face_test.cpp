@@ -180,6 +180,7 @@ const std::vector<Flip>& refused() {
       {"llama", "rms_norm_eps", -1e-5, {"rms_norm_eps"}},
       {"llama", "hidden_size", nullptr, {"hidden_size", "missing"}},
       {"llama", "num_hidden_layers", 0, {"num_hidden_layers"}},
+      {"llama", "num_hidden_layers", UINT64_MAX, {"num_hidden_layers", "beyond 63 bits"}},
       {"llama", "num_hidden_layers", 3, {"blk.2"}},
       {"llama", "num_hidden_layers", 1, {"blk.1"}},
       {"llama", "num_attention_heads", 1LL << 40, {"num_attention_heads"}},
@@ -199,6 +200,7 @@ const std::vector<Flip>& refused() {
       {"llama", "pruned_heads", {{"0", {1}}}, {"pruned_heads"}},
       {"llama", "add_cross_attention", true, {"add_cross_attention"}},
       {"llama", "is_encoder_decoder", true, {"is_encoder_decoder"}},
+      {"llama", "is_encoder_decoder", "no", {"is_encoder_decoder", "/"}},  // names the folder
       {"llama", "something_new", 1, {"something_new", "may change the result"}},
       {"mistral", "sliding_window", 1023, {"sliding_window", "1023"}},
       {"mistral", "attention_bias", true, {"attention_bias"}},
