@@ -232,10 +232,14 @@ GgufDescription described_for_gguf(const Checkpoint& canonical) {
   }
   TokenizerSpec spec = tokenizer_spec_from(canonical);
   // The embedding may have more rows than the tokenizer has tokens. The additional rows get padding
-  // tokens.
+  // tokens. Tokens without a row (a pad token that a fine-tune added) have no place in GGUF.
   const TensorView* embedding = described.find("token_embd.weight");
   const auto n_rows =
       embedding == nullptr ? spec.pieces.size() : static_cast<size_t>(embedding->shape[0]);
+  LIMPID_CHECK(UnsupportedError, spec.pieces.size() <= n_rows,
+               "{}: the tokenizer has {} tokens, but the embedding has {} rows; a GGUF file must "
+               "have as many of both",
+               canonical.path, spec.pieces.size(), n_rows);
   for (size_t id = spec.pieces.size(); id < n_rows; ++id) {
     spec.pieces.push_back("[PAD" + std::to_string(id) + "]");
     spec.types.push_back(TokenType::kUnused);

@@ -39,6 +39,15 @@ def tensors_of(path: pathlib.Path) -> dict[str, numpy.ndarray]:
     return {tensor.name: tensor.data for tensor in gguf.GGUFReader(path).tensors}
 
 
+def write_letters(folder: pathlib.Path) -> None:
+    """A tokenizer of the 94 visible characters of ASCII, without merges."""
+    vocab = {chr(c): i for i, c in enumerate(range(33, 127))}
+    json_file = {"version": "1.0", "model": {"type": "BPE", "vocab": vocab, "merges": []}}
+    json_file["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False}
+    json_file["decoder"] = {"type": "ByteLevel"}
+    (folder / "tokenizer.json").write_text(json.dumps(json_file))
+
+
 class Families(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -376,11 +385,7 @@ class Tokenizers(Families):
     def test_stops_that_only_a_configuration_names(self):
         """generation_config.json may end answers at any token; GGUF has two places for such."""
         source = tiny_models.write_llama_folder(self.folder / "hf", 300)
-        vocab = {chr(c): i for i, c in enumerate(range(33, 127))}
-        json_file = {"version": "1.0", "model": {"type": "BPE", "vocab": vocab, "merges": []}}
-        json_file["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False}
-        json_file["decoder"] = {"type": "ByteLevel"}
-        (source / "tokenizer.json").write_text(json.dumps(json_file))
+        write_letters(source)
         for stops in ([5], [5, 9], [5, 9, 13]):
             (source / "generation_config.json").write_text(json.dumps({"eos_token_id": stops}))
             path = self.convert(source, f"{len(stops)}.gguf")
@@ -389,6 +394,12 @@ class Tokenizers(Families):
             found = [fields[name].contents() for name in names if name in fields]
             self.assertEqual(found, stops[:2])
             self.assertEqual(len(self.remarks), len(stops) - len(found), self.remarks)
+
+    def test_more_tokens_than_rows_are_refused(self):
+        """No program opens a GGUF file with more tokens than rows of the embedding."""
+        source = tiny_models.write_llama_folder(self.folder / "hf", 93)
+        write_letters(source)
+        self.assertIn("has 94 tokens, but the embedding has 93 rows", self.refuse(source))
 
 
 if __name__ == "__main__":
