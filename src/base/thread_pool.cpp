@@ -162,7 +162,9 @@ ThreadPool::ThreadPool(int n_threads) : impl_(std::make_unique<Impl>()) {
   LIMPID_CHECK(ArgumentError, n_threads >= 0 && n_threads <= kMaxThreads,
                "{} threads; give 1 to {}, or 0 for as many as there are cores", n_threads,
                kMaxThreads);
-  const int cores = usable_cores();
+  // A single thread never spins, so the system is not asked. Short jobs make pools of one thread
+  // often, and usable_cores() reads files of the control group.
+  const int cores = n_threads == 1 ? 1 : usable_cores();
   size_ = n_threads == 0 ? cores : n_threads;
   impl_->spin = size_ <= cores;
   impl_->shares = std::vector<Impl::Share>(static_cast<size_t>(size_));
