@@ -146,7 +146,7 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     const auto mapped = MappedFile::open(path);
     const std::span<const std::byte> bytes = mapped->bytes();
     if (bytes.empty()) throw_format_error(path, "file", "is empty; download it again");
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string_view text = text_of(*mapped);
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
     if (text.starts_with(kTorchMagic)) return open_torch_file(path);
     if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))

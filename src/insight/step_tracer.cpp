@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "insight/contrast.h"
 #include "insight/timing_executor.h"
 
@@ -72,17 +72,15 @@ void StepTracer::end_step() {
 template <typename Op>
 std::invoke_result_t<Op> StepTracer::timed(std::string_view name, Op&& run,
                                            std::span<Projection> projections) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const Stopwatch watch;
   if constexpr (std::is_void_v<std::invoke_result_t<Op>>) {
     run();
-    const double taken = seconds();
+    const double taken = watch.seconds();
     for (const Projection& each : projections)
       add(fmt::format("{} {}", name, matrices_.at(each.weight.id)), each.y, taken);
   } else {
     auto y = run();
-    const double taken = seconds();
+    const double taken = watch.seconds();
     add(std::string(name), y, taken);
     return y;
   }

@@ -5,6 +5,7 @@
 #include <limits>
 
 namespace limpid {
+
 std::string matrix_kind(std::string_view name) {
   const auto is_number = [](std::string_view word) {
     return !word.empty() &&

@@ -96,10 +96,9 @@ Columns read_dat_columns(const std::string& path, const MappedFile& file) {
 
 Importance Importance::open(const std::string& path) {
   const auto file = MappedFile::open(path);
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
   Importance importance;
-  importance.columns_ =
-      text.starts_with(kGgufMagic) ? read_gguf_columns(path) : read_dat_columns(path, *file);
+  importance.columns_ = text_of(*file).starts_with(kGgufMagic) ? read_gguf_columns(path)
+                                                               : read_dat_columns(path, *file);
   for (const auto& [name, columns] : importance.columns_) check_mean_squares(path, name, columns);
   return importance;
 }

@@ -1,11 +1,11 @@
 #include "executor/gpu/gpu_devices.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/check.h"
 #include "base/parse_number.h"
+#include "base/stopwatch.h"
 #include "executor/gpu/cuda_api.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/opencl_api.h"
@@ -57,11 +57,11 @@ double measure_gpu_copy(std::string_view name) {
   double best = 0;
   for (int pass = 0; pass <= kPasses; ++pass) {  // the first one warms up and is not counted
     std::byte last[sizeof(float)];
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     device->copy(*from, *to, n_bytes);
     device->read(*to, 0, last);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    if (pass > 0) best = std::max(best, 2 * static_cast<double>(n_bytes) / taken.count());
+    const double taken = watch.seconds();
+    if (pass > 0) best = std::max(best, 2 * static_cast<double>(n_bytes) / taken);
   }
   return best;
 }
