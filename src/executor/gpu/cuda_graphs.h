@@ -38,7 +38,7 @@ class LaunchList {
   Status launch(const DriverFunctions& cu, const Queue& queue, const Kernel*& failed) const;
 
  private:
-  std::vector<uint64_t> words_;  // for each: function, kernel, grid (3), n arguments, arguments
+  std::vector<uint64_t> words_;  // for each: function, kernel, grid (4), n arguments, arguments
 };
 
 // The graphs of a queue; its context is current in every call.

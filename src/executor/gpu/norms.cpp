@@ -6,7 +6,8 @@ namespace {
 
 constexpr int kItems = 128;     // of a group, as in kernels/layer_norm.cl.h
 constexpr int kRmsItems = 256;  // and in kernels/formulas.cl.h
-// Columns of a row that a group of a linear layer can norm: a segment of kernels/linear.cl.h.
+// Columns of a row that a group of a linear layer can norm: the 512 octets (NORMED_OCTETS) of
+// kernels/linear_one.cl.h.
 constexpr int64_t kMostNormed = 4096;
 
 }  // namespace

@@ -4,8 +4,8 @@
 // 16, … by fused multiply-add in order of k (lanes beyond the last column add 0 * 0), then the
 // lanes are added in a fixed tree, then the bias is added. So the three paths below differ in the
 // order of their loads, and never in a bit of the result:
-//  - one token: straight from the file's map, and memory is the limit. task.reading says how: a few
-//    rows at a time with prefetching, one row after another without it, or two rows far apart.
+//  - one token: straight from the file's map, and memory is the limit. task.n_streams says how:
+//    neighbouring rows together with prefetching (0), or 2 or 4 rows far apart without it.
 //  - up to kPanelTokens tokens: tiles of kRows rows x kTokens tokens, whose sums stay in registers.
 //    A row is loaded once for kTokens tokens.
 //  - more tokens: a panel of rows is copied into half a MiB of scratch, in the order in which tiles
