@@ -147,7 +147,7 @@ std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOpt
   if (name == "reference") return make_reference_executor(options);
   if (auto gpu = make_gpu_executor(name, options.gpu_products)) return gpu;
   throw ArgumentError(
-      fmt::format("no device is called `{}`; there are cpu, opencl, cuda and reference", name));
+      fmt::format("unknown device `{}`; there are cpu, opencl, cuda and reference", name));
 }
 
 }  // namespace limpid

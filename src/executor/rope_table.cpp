@@ -71,8 +71,8 @@ RopeAngles::RopeAngles(std::span<const double> inverse_frequencies, int64_t n_po
   for (const double frequency : inverse_frequencies) {
     LIMPID_CHECK(ArgumentError,
                  frequency >= 0 && frequency * static_cast<double>(n_positions) < kMaxAngle,
-                 "[rope] inverse frequency {} over {} positions leaves the angles below {}; use a "
-                 "shorter context",
+                 "[rope] inverse frequency {} over {} positions gives angles outside [0, {}); use "
+                 "a shorter context",
                  frequency, n_positions, kMaxAngle);
   }
   cosines_.reserve(size);

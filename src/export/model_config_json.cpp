@@ -100,8 +100,8 @@ Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
 Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                   const ModelClass& model_class) {
   LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
-               "{}: rotates {} of {} elements of a head, which {} cannot do", checkpoint.path,
-               spec.rope.n_rot, spec.head_dim, model_class.class_name);
+               "{}: the model rotates {} of the {} elements of a head, which {} cannot do",
+               checkpoint.path, spec.rope.n_rot, spec.head_dim, model_class.class_name);
   Json json;
   json["hidden_size"] = spec.d_model;
   json["intermediate_size"] = spec.d_ff;

@@ -193,7 +193,7 @@ std::optional<ModelPart> parse_part(std::string_view name) {
 ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
   const auto part = parse_part(name);
   LIMPID_CHECK(ArgumentError, part.has_value(),
-               "part '{}': is not of the form L3, L3.attn, L3.mlp or L3.H5", name);
+               "part '{}' is not of the form L3, L3.attn, L3.mlp or L3.H5", name);
   LIMPID_CHECK(ArgumentError, part->layer < spec.n_layers,
                "part '{}': the model has layers 0 to {}", name, spec.n_layers - 1);
   LIMPID_CHECK(ArgumentError, part->head < spec.n_heads, "part '{}': a layer has heads 0 to {}",

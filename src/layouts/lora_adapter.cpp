@@ -29,8 +29,9 @@ const NameTable& names_of(const Checkpoint& canonical) {
   const std::string_view architecture =
       canonical.metadata.string("general.architecture").value_or("");
   const ModelClass* model_class = find_model_class(architecture);
-  LIMPID_CHECK(UnsupportedError, model_class != nullptr, "{}: no names of adapters for `{}`",
-               canonical.path, architecture);
+  LIMPID_CHECK(UnsupportedError, model_class != nullptr,
+               "{}: adapters are not supported for the architecture `{}`", canonical.path,
+               architecture);
   return hugging_face_names(*model_class);
 }
 

@@ -134,7 +134,8 @@ void add_adapters(const Checkpoint& checkpoint, const DecoderSpec& spec, TensorT
       LIMPID_CHECK(
           UnsupportedError,
           base.row_order == RowOrder::kHalfSplit || spec.rope.n_rot == spec.head_dim,
-          "{}: no adapter of rows in interleaved pairs of which only {} of {} elements rotate",
+          "{}: Limpid cannot apply an adapter to rows in interleaved pairs when only {} of the {} "
+          "elements of a head rotate",
           base.name, spec.rope.n_rot, spec.head_dim);
       const auto scale = checkpoint.metadata.number(lora_scale_key(i)).value_or(1.0);
       table.adapters.push_back({base.place, {{}, {}, scale, i}});

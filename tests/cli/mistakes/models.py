@@ -215,7 +215,7 @@ UNSUPPORTED = [
         "--gpu-products f16",
         "products of f16 need a GPU, and 'cpu' is not one: name a GPU (--device), or use f32 (--gpu-products)",
     ),
-    asking("--device gpu", "no device is called `gpu`; there are cpu, opencl, cuda and reference"),
+    asking("--device gpu", "unknown device `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(
         "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
