@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -198,16 +199,22 @@ void bound_quantized_cache(const std::string& folder, const std::string& keep,
   };
   std::vector<Result> results;
   uint64_t total = 0;
+  const fs::file_time_type yesterday = fs::file_time_type::clock::now() - std::chrono::hours(24);
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     // Another process may be removing the same files.
     std::error_code gone;
-    if (entry->path().extension() != ".gguf" || !entry->is_regular_file(gone)) continue;
+    const fs::path ending = entry->path().extension();
+    if ((ending != ".gguf" && ending != ".part") || !entry->is_regular_file(gone)) continue;
     const uint64_t size = entry->file_size(gone);
     if (gone) continue;
     const fs::file_time_type used = entry->last_write_time(gone);
     if (gone) continue;
+    if (ending == ".part") {  // of an AtomicFile; a process that lives writes to its own
+      if (used < yesterday) fs::remove(entry->path(), gone);
+      continue;
+    }
     total += size;
     if (entry->path() != fs::path(keep)) results.push_back({entry->path(), size, used});
   }

@@ -32,7 +32,9 @@ inline constexpr uint64_t kQuantizedCacheBytes = uint64_t{32} << 30;
 
 // Removes results (`*.gguf` in `folder`), the least recently used first, until at most `most_bytes`
 // remain. `keep` is the path of a result that is never removed. A process that has mapped a removed
-// result can still use it. A file that cannot be removed stays; that is not an error.
+// result can still use it. Also removes unfinished results (`*.part`) that nothing has written to
+// for a day: a killed process leaves one. A file that cannot be removed stays; that is not an
+// error.
 void bound_quantized_cache(const std::string& folder, const std::string& keep, uint64_t most_bytes);
 
 // Returns the canonical `source` with its tensors quantised as by `limpid quantize`. Uses the

@@ -65,6 +65,14 @@ TEST_F(QuantizedCache, TheNewResultAndWhatIsNoResultStay) {
   EXPECT_EQ(names().size(), 3U);
 }
 
+TEST_F(QuantizedCache, WhatAKilledProcessLeftGoesAfterADay) {
+  const std::string keep = result("a.gguf", 0);
+  result("b.gguf.12-1.part", 25);
+  result("b.gguf.34-1.part", 1);
+  bound_quantized_cache(folder_.folder(), keep, 1000);
+  EXPECT_EQ(names(), (Names{"a.gguf", "b.gguf.34-1.part"}));
+}
+
 TEST_F(QuantizedCache, UsingAResultKeepsItYoung) {
   const TempFolder source;
   const Checkpoint checkpoint = open_gguf(testing::write_tiny_gguf(source, {}));
