@@ -126,6 +126,9 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
       read_config((std::filesystem::path(path) / kConfigFile).string(), text_of(*config_file));
   const std::string file = (std::filesystem::path(path) / kTensorFile).string();
   const Checkpoint given = open_safetensors(folder.resolve(kTensorFile));
+  if (given.tensor_order.empty()) {
+    throw_format_error(file, "file", "contains no matrices; save the adapter again");
+  }
   const int64_t number = n_lora_adapters(canonical);
   for (const std::string& name : given.tensor_order) {
     const bool is_a = name.ends_with(kA);
@@ -139,6 +142,7 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
                          tensor.to_string(), wanted.to_string());
     }
     const std::string& ours = is_a ? names.a : names.b;
+    if (canonical.tensors.contains(ours)) throw_format_error(file, name, "is a second {}", ours);
     canonical.tensors[ours] = tensor;
     canonical.tensor_order.push_back(ours);
     if (const auto made = given.derived.find(name); made != given.derived.end())
