@@ -24,7 +24,8 @@ class ThreadPool {
   // Calls body(i) once for each i in [0, size()) and returns when all calls are done. Calls run at
   // the same time when threads are free. A thread that wakes late finds that another thread has
   // made its call, so a job never waits for a thread that does not take part in it. Allocates
-  // nothing. After all calls have finished, rethrows the first exception of a body.
+  // nothing. After all calls have finished, rethrows the first exception of a body; a pool of one
+  // thread makes no further calls after an exception.
   template <typename Body>
   void run(Body&& body) {
     run_calls(size_, [&](int i, int /*thread*/) { body(i); });
