@@ -36,12 +36,12 @@ double JsonField::number(double least, double most) const {
 int64_t JsonField::integer(int64_t least, int64_t most) const {
   const double number = value_->is_number() ? value_->get<double>() : 0.5;
   if (number != std::floor(number)) fail("must be a whole number");
-  const bool fits = std::abs(number) < 9.2e18;
-  const int64_t integer = !fits                         ? 0
-                          : value_->is_number_integer() ? value_->get<int64_t>()
-                                                        : static_cast<int64_t>(number);
+  const bool fits = value_->is_number_unsigned()  ? value_->get<uint64_t>() <= INT64_MAX
+                    : value_->is_number_integer() ? true
+                                                  : number >= -0x1p63 && number < 0x1p63;
+  const int64_t integer = fits ? value_->get<int64_t>() : 0;
   if (!fits || integer < least || integer > most)
-    fail(fmt::format("is {}, must be between {} and {}", number, least, most));
+    fail(fmt::format("is {}, must be between {} and {}", value_->dump(), least, most));
   return integer;
 }
 

@@ -30,6 +30,22 @@ TEST(JsonBody, ReadsFields) {
   EXPECT_FALSE(body.find("z"));
 }
 
+// Where a double lies between two integers, or is rounded to one beyond the limit, the integer as
+// it was written counts.
+TEST(JsonBody, ReadsTheLargestIntegers) {
+  const Json json = parse_body(
+      R"({"a": [9223372036854775807, -9223372036854775808, 9007199254740993],
+          "b": [9223372036854775808, 18446744073709551615, 9223372036854775808.0]})");
+  const JsonField body(json, "");
+  const auto read = [](const JsonField& field) { return field.integer(INT64_MIN, INT64_MAX); };
+  const std::vector<JsonField> good = body.find("a")->elements();
+  EXPECT_EQ(read(good[0]), INT64_MAX);
+  EXPECT_EQ(read(good[1]), INT64_MIN);
+  EXPECT_EQ(read(good[2]), 9007199254740993);
+  for (const JsonField& large : body.find("b")->elements())
+    EXPECT_EQ(blamed([&] { read(large); }), large.name());
+}
+
 TEST(JsonBody, NamesTheFieldThatIsWrong) {
   const Json json = parse_body(
       R"({"a": 1.5, "b": "x", "c": [{"d": 1}], "big": 1e300, "x.a": [], "huge": 9223372036854775807})");
