@@ -82,9 +82,11 @@ class RunningGeneration {
                        std::span(so_far.logprobs).subspan(n_logprobs)});
   }
 
-  // The slot is free before the client hears of the end: it may save it at once.
+  // The slot is free before the client hears of the end: it may save it at once. A request that is
+  // cancelled in the queue gets no slot: it would replace the slot's text by its own, which was
+  // never evaluated.
   void end(size_t choice, const GenerationResult& result, std::exception_ptr error) {
-    start();  // a request that fails or is cancelled in the queue leaves it too
+    if (!std::exchange(has_started_, true) && request_.on_start) request_.on_start(-1);
     begin_others();
     if (choice == 0) ids_ = result.ids;
     const bool is_last = --n_left_ == 0;
