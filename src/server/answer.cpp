@@ -11,6 +11,8 @@
 // order of events, the failures and the counts are the same for all APIs.
 #include "server/answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -19,6 +21,9 @@ namespace limpid {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Each answer has copies of its prompt and of the biases from the start, before it runs.
+constexpr size_t kMostAnswers = 512;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -206,9 +211,15 @@ std::vector<GenerationOptions> options_of_choices(const RequestSettings& setting
 void answer(const std::shared_ptr<const ServedModel>& served, const RequestSettings& settings,
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
             const std::shared_ptr<HttpReply>& reply) {
+  const auto n_each = static_cast<size_t>(settings.n_choices);
+  if (prompts.size() * n_each > kMostAnswers)
+    throw ApiError(
+        400,
+        fmt::format("n is {}, and there are {} prompts: a request has at most {} answers", n_each,
+                    prompts.size(), kMostAnswers),
+        "n");
   served->metrics->n_requests.add(1);
   const std::shared_ptr<const AdapterMix> mix = adapter_mix(*served, settings);
-  const auto n_each = static_cast<size_t>(settings.n_choices);
   const auto progress = std::make_shared<AnswerInProgress>(
       served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);
   for (const auto& prompt : prompts) progress->count_prompt(prompt.size());

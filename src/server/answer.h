@@ -67,7 +67,8 @@ class AnswerShape {
 };
 
 // Generates settings.n_choices continuations of each prompt and answers with them, or with what
-// went wrong. Holds the model until then.
+// went wrong. Holds the model until then. Throws ApiError for too many of them, and for adapters
+// that do not exist.
 void answer(const std::shared_ptr<const ServedModel>& served, const RequestSettings& settings,
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
             const std::shared_ptr<HttpReply>& reply);

@@ -172,6 +172,19 @@ TEST_F(ApiTest, TheLargestSeedIsFollowedByTheSmallest) {
   EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "x", "n": 3})")), 200);
 }
 
+TEST_F(ApiTest, BoundsTheAnswersOfARequest) {
+  load();
+  const auto complete = [&](size_t n, size_t n_prompts) {
+    const std::vector<std::string> prompts(n_prompts, "x");
+    const Json body = {{"n", n}, {"prompt", prompts}, {"max_tokens", 0}};
+    return post("/v1/completions", body.dump());
+  };
+  EXPECT_EQ(status_of(complete(64, 8)), 200);
+  const std::string refused = complete(64, 9);
+  EXPECT_EQ(status_of(refused), 400);
+  EXPECT_EQ(Json::parse(body_of(refused))["error"]["param"], "n");
+}
+
 // However a text that spells control tokens comes in, and whatever follows it.
 TEST_F(ApiTest, ContinuesWhatTheAssistantBegan) {
   load(saying("hi"));
