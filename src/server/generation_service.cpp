@@ -183,12 +183,13 @@ void GenerationService::wake() {
 
 // The queue has a bound: requests that wait cost memory, and a client that is told at once to come
 // again can ask another server. A request that could run at once does not count as waiting: with 32
-// at a time and 256 places in the queue, the 289th request is refused.
+// at a time and 256 places in the queue, the 289th request is refused. A request counts once,
+// whatever its number of choices: counted each, the choices of its first prompt could keep out its
+// other prompts.
 GenerationService::Id GenerationService::add(std::function<void()> cancel) {
-  const Scheduler::Usage now = usage();
   const std::lock_guard lock(mutex_);
-  const int64_t n_places = options_.n_queued + options_.n_parallel - now.n_running;
-  if (is_ending_ || now.n_waiting >= n_places) throw QueueFullError("the queue is full");
+  if (is_ending_ || std::ssize(cancels_) >= options_.n_parallel + options_.n_queued)
+    throw QueueFullError("the queue is full");
   cancels_[++last_id_] = std::move(cancel);
   return last_id_;
 }

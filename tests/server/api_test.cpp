@@ -172,6 +172,7 @@ TEST_F(ApiTest, TheLargestSeedIsFollowedByTheSmallest) {
   EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "x", "n": 3})")), 200);
 }
 
+// The choices of a prompt take no places of the queue, so 8 places are enough for 8 prompts.
 TEST_F(ApiTest, BoundsTheAnswersOfARequest) {
   load();
   const auto complete = [&](size_t n, size_t n_prompts) {
