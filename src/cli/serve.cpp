@@ -30,11 +30,14 @@
 namespace limpid::cli {
 namespace {
 
-// "a,b" are two keys.
+// "a,b" are two keys. A key that is empty, as of a variable that is not set, would leave the server
+// open to all.
 ApiKeys read_keys(const ServeFlags& values) {
   ApiKeys keys;
   for (const std::string& list : values.keys) {
-    for (const std::string& key : split_list(list)) keys.add(key);
+    const std::vector<std::string> parts = split_list(list);
+    LIMPID_CHECK(ArgumentError, !parts.empty(), "--api-key is empty: give a key, or leave it out");
+    for (const std::string& key : parts) keys.add(key);
   }
   if (!values.key_file.empty()) keys.add_file(values.key_file);
   return keys;

@@ -93,6 +93,10 @@ FLAGS = [
         "limpid chat -m tiny.gguf -p hi --api-key secret",
         "--api-key is for a server; name it with --connect",
     ),
+    Mistake(
+        "limpid serve -m tiny.gguf --api-key ''",
+        "--api-key is empty: give a key, or leave it out",
+    ),
     Mistake("limpid train --port 8000", "--port requires --watch"),
     Mistake(
         "limpid microgpt --port 8000 --film film.html",
