@@ -13,11 +13,11 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "cli/flags.h"
+#include "cli/output_path.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
@@ -157,8 +157,7 @@ std::string format_bytes(uint64_t n_bytes) {
 
 std::string read_text(const std::string& path) {
   const bool from_stdin = path == "-";
-  LIMPID_CHECK(ResourceError, from_stdin || !std::filesystem::is_directory(path),
-               "{} is a folder, not a file", path);
+  LIMPID_CHECK(ResourceError, from_stdin || !is_folder(path), "{} is a folder, not a file", path);
   const OpenFile opened(from_stdin ? nullptr : std::fopen(path.c_str(), "rb"));
   std::FILE* file = from_stdin ? stdin : opened.get();
   LIMPID_CHECK(ResourceError, file != nullptr, "cannot open {}: {}", path, std::strerror(errno));

@@ -17,6 +17,10 @@ TEXT = [
     ),
     Mistake("limpid run -m tiny.gguf -f nothing", "nothing is a folder, not a file"),
     Mistake(
+        'limpid run -m tiny.gguf -f "$(cat long.txt)"',
+        "cannot open …: File name too long",
+    ),
+    Mistake(
         "limpid run -m tiny.gguf -f long.txt",
         "the sequence has 300 tokens and the context holds 256: shorten the text, or use -c 400",
     ),
