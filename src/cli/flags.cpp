@@ -4,6 +4,7 @@
 //   --context-shift   --no-context-shift              a switch and its negation
 //   -p -st                                            "-st" is the value of -p, not an option
 //   -                                                 standard input, where the command has -f
+//   --                                                the rest are positions: -- -odd.gguf
 // prepare() rewrites a line into the part that CLI11 understands. Values are read here, because the
 // errors must name the option as the user wrote it: "--predict: 'ten' is not a whole number".
 #include "cli/flags.h"
@@ -132,7 +133,12 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
       prepared.words.insert(prepared.words.end(), {name_for_parser("-f"), name});
       continue;
     }
-    if (name.size() < 2 || name[0] != '-' || name == "--") {
+    if (name == "--") {  // positions follow, whatever they look like
+      const auto from = arguments.begin() + static_cast<ptrdiff_t>(i);
+      prepared.words.insert(prepared.words.end(), from, arguments.end());
+      break;
+    }
+    if (name.size() < 2 || name[0] != '-') {
       prepared.words.push_back(name);
       continue;
     }
@@ -330,8 +336,9 @@ void parse(CLI::App& app, std::string_view command, const Arguments& arguments) 
   } catch (const CLI::RequiresError&) {
     throw ArgumentError(missing_partner(app, prepared));
   } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> left = app.remaining();  // "--" included
     throw ArgumentError(fmt::format(
-        "unexpected argument '{}'{} (limpid {} --help)", app.remaining().front(),
+        "unexpected argument '{}'{} (limpid {} --help)", left[left.front() == "--" ? 1 : 0],
         find_option(app, "--prompt") != nullptr ? ": text goes after -p, in quotes" : "", command));
   } catch (const CLI::ParseError& error) {
     throw ArgumentError(error.what());

@@ -64,6 +64,19 @@ TEST(Flags, ModelIsAFlagOrTheFirstPosition) {
   EXPECT_EQ(position.text, "a.gguf");
 }
 
+TEST(Flags, TwoDashesAloneEndTheOptions) {
+  Values values;
+  EXPECT_EQ(parse(values, {"-st", "--", "-odd=name.gguf"}), "");
+  EXPECT_TRUE(values.single_turn);
+  EXPECT_EQ(values.text, "-odd=name.gguf");
+  EXPECT_NE(parse(values, {"--", "a.gguf", "-st"}).find("unexpected argument '-st'"),
+            std::string::npos);
+  EXPECT_NE(parse(values, {"a.gguf", "--", "b"}).find("unexpected argument 'b'"),
+            std::string::npos);
+  EXPECT_EQ(parse(values, {"-p", "--", "-st"}), "");  // the text of -p
+  EXPECT_EQ(values.prompts, std::vector<std::string>{"--"});
+}
+
 TEST(Flags, APositionThatIsAListTakesAllThatAreLeft) {
   CLI::App app;
   std::string action;
