@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/parse_number.h"
+#include "cli/error_words.h"
 #include "cli/inspect.h"
 #include "cli/json_format.h"
 #include "cli/output.h"
@@ -334,7 +335,7 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
     report["model"] = spec_to_json(spec);
     report["memory_plan"] = plan_to_json(make_memory_plan(checkpoint, spec, options));
   } catch (const Error& error) {
-    report["problem"] = error.what();
+    report["problem"] = in_program_words(error);
   }
   return report;
 }

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/error_words.h"
 #include "cli/output_path.h"
 #include "cli/sampler_settings.h"
 #include "cli/serve_flags.h"
@@ -136,7 +137,7 @@ std::unique_ptr<ServedModel> load_later(const ServeFlags& values, const OfferedM
     print_log(fmt::format("{} is loaded, in {:.2f} s", offered.name, watch.seconds()));
     return model;
   } catch (const std::exception& error) {
-    print_log(fmt::format("cannot load {}: {}", offered.name, error.what()));
+    print_log(fmt::format("cannot load {}: {}", offered.name, in_program_words(error)));
     throw;
   }
 }
@@ -160,7 +161,7 @@ std::vector<ShelvedModel> shelved_models(const ServeFlags& values) {
                         }});
     } catch (const Error& error) {
       if (offered.size() == 1) throw;
-      print_log(fmt::format("{} is left out: {}", model.name, error.what()));
+      print_log(fmt::format("{} is left out: {}", model.name, in_program_words(error)));
     }
   }
   LIMPID_CHECK(ArgumentError, !models.empty(), "none of the {} models can be served",
