@@ -62,9 +62,10 @@ Probed open_probed(const ModelFlags& flags, std::shared_ptr<const Checkpoint> ch
   return probed;
 }
 
-// Appends the likeliest token each time, up to the end of the text or `n` tokens.
+// Appends the likeliest token each time, up to the end of the text or the context, or `n` tokens.
 void add_answer(Model& model, const Tokenizer* tokenizer, int64_t n, std::vector<TokenId>& ids) {
-  if (n == 0) return;
+  n = std::min(n, model.n_ctx() - std::ssize(ids));
+  if (n <= 0) return;
   const auto cache = model.make_cache(std::ssize(ids) + n, DType::kF32, DType::kF32);
   const SequenceId sequence = cache->add_sequence();
   ProgressBar bar("answering");

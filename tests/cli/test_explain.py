@@ -63,6 +63,11 @@ class Explain(unittest.TestCase):
             best = found["next"][position]["likeliest"][0]["id"]
             self.assertEqual(best, found["tokens"][position + 1]["id"])
 
+    def test_an_answer_ends_with_the_context(self):
+        options = ("-c", 32, "-n", 2**62, "--no-measure", "--json")
+        found = json.loads(explain("-p", "Once upon a time", *options))
+        self.assertEqual(len(found["tokens"]), 32)
+
     def test_pictures(self):
         for what in ("surprise", "lens", "parts", "part-heads", "sizes", "heads", "L1.H2"):
             self.assertTrue(explain("-p", TEXT, "--svg", what).startswith("<svg"), what)
