@@ -150,7 +150,7 @@ std::vector<Message> Conversation::before_last_question(std::string_view command
   return messages;
 }
 
-// The same seed would repeat the answer, so it is increased by one.
+// The same seed would repeat the answer, so it is increased by one. The largest is followed by 0.
 void Conversation::regenerate(const std::string& /*argument*/) {
   const std::vector<Message> before = partner_->messages();
   std::vector<Message> messages = before_last_question("/regen");
@@ -160,7 +160,7 @@ void Conversation::regenerate(const std::string& /*argument*/) {
   if (sampler.temperature <= 0) {
     print_note("(with temp 0 the same words come again; /set temp 0.8 changes that)");
   }
-  if (sampler.seed >= 0) ++sampler.seed;
+  if (sampler.seed >= 0) sampler.seed = sampler.seed == INT64_MAX ? 0 : sampler.seed + 1;
   partner_->assign(std::move(messages));
   try {
     answer([this](const ShowPiece& show) { return partner_->reply(show); });

@@ -83,6 +83,11 @@ class Scripted(unittest.TestCase):
             self.assertEqual((code, len(answers)), (0, 2))
         self.assertGreater(answers[1]["timings"]["n_reused"], 0)
 
+    def test_the_largest_seed_is_followed_by_the_smallest(self):
+        out = chat(*GREEDY, "--seed", str(2**63 - 1), "--json", stdin="hello\n/regen\n")[1]
+        seeds = [json.loads(line)["seed"] for line in out.splitlines()]
+        self.assertEqual(seeds, [2**63 - 1, 0])
+
     def test_clear_forgets(self):
         first, _, again = chat(*GREEDY, "--json", stdin="hello\nthe\n/clear\nhello\n")[
             1
