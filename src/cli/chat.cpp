@@ -191,7 +191,7 @@ void check_remote_options(const CLI::App& app) {
                                 ? name != "-m" && name != "-v"
                                 : std::ranges::find(kOfItsAnswers, name) != kOfItsAnswers.end();
     LIMPID_CHECK(ArgumentError, !is_refused || !is_given(*option),
-                 "{}: is for a model in this process; with --connect the server decides", name);
+                 "{} is for a model in this process; with --connect the server decides", name);
   }
 }
 

@@ -21,8 +21,9 @@ GrammarMatcher::GrammarMatcher(const Grammar& grammar)
     : grammar_(&grammar), nodes_(1), seen_at_(1) {}
 
 void GrammarMatcher::take_step() {
-  LIMPID_CHECK(ArgumentError, n_steps_left_-- > 0,
-               "[grammar] the grammar allows too much at a time for this text");
+  LIMPID_CHECK(
+      ArgumentError, n_steps_left_-- > 0,
+      "[grammar] too many alternatives of the grammar fit the text so far: make it less ambiguous");
 }
 
 uint32_t GrammarMatcher::id_of(Node node) {

@@ -185,7 +185,7 @@ void HttpConnection::read_body() {
   }
   if (parser_->is_done()) return dispatch();
   if (shared_->n_body_bytes > limits().all_body_bytes)
-    return refuse(503, "the server receives too much at a time");
+    return refuse(503, "the server is receiving too much data: try again later");
   // Chunks of one byte come with headers of five.
   const bool is_padded = n_body_bytes_ > 8 * limits().body_bytes + kMostChunkHeaderBytes;
   if (input_.size() > kMostChunkHeaderBytes || is_padded)

@@ -32,7 +32,7 @@ size_t slot_of(const ApiCall& call) {
   const std::string_view number =
       std::string_view(call.request.path).substr(std::string_view("/slots/").size());
   const auto slot = parse_number<int64_t>(number);
-  if (!slot || *slot < 0) throw ApiError(400, "a slot is a number", "id_slot");
+  if (!slot || *slot < 0) throw ApiError(400, "the slot in the path must be a number", "id_slot");
   call.check_slot(*slot);
   return static_cast<size_t>(*slot);
 }
@@ -62,7 +62,7 @@ uint64_t size_of(const std::string& path) {
 }  // namespace
 
 void slots(const ApiCall& call) {
-  if (!call.api.options().offers_slots) throw ApiError(501, "this server does not tell its slots");
+  if (!call.api.options().offers_slots) throw ApiError(501, "/slots is turned off on this server");
   auto list = Json::array();
   for (const GenerationService::Slot& slot : call.served.service->slots()) {
     list.push_back({{"id", list.size()},

@@ -192,7 +192,7 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
   }
   if (prompts.empty()) field.fail("has no prompt");
   for (const auto& prompt : prompts) {
-    if (prompt.empty()) field.fail("is empty, and the model has no token to begin with");
+    if (prompt.empty()) field.fail("has an empty prompt: give at least one token");
   }
   return prompts;
 }

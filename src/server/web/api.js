@@ -48,7 +48,7 @@ async function checked(response) {
   }
   const problem = problemOf(body, response.status);
   const seconds = Number(response.headers.get("Retry-After"));
-  if (seconds > 0) problem.advice += ` The server asks for ${seconds} s.`;
+  if (seconds > 0) problem.advice += ` The server asks to wait ${seconds} s.`;
   throw problem;
 }
 

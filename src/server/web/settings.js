@@ -32,8 +32,9 @@ const SAMPLERS = [
   {
     name: "repeat_penalty",
     label: "Repeat penalty",
-    help: "above 1: less of what was just said",
-    min: 0,
+    help: "above 1: less of what was just said; 1: off",
+    min: 0.001,
+    max: 1000,
     step: "any"
   },
   {
