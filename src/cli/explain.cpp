@@ -82,7 +82,7 @@ void add_answer(Model& model, const Tokenizer* tokenizer, int64_t n, std::vector
 }
 
 // Throws ArgumentError where --against is subtracted from itself: at the end of the text the other
-// token may be the model's own choice, which only the explanation tells.
+// token may be the model's own choice, which is known only after the explanation.
 void check_against(const ExplainFlags& values, const Explanation& explanation) {
   if (values.against.empty() || explanation.parts.empty()) return;
   const Attribution& last = explanation.parts.back();

@@ -51,7 +51,7 @@ struct BadValue {
 };
 
 // CLI11 knows names of one letter after one dash, and longer ones after two. So an option -ctk is
-// "--_ctk" to CLI11, and -c is "--_c": only then all names keep the order of the declaration.
+// "--_ctk" to CLI11, and -c is "--_c": only then do all names keep the order of the declaration.
 std::string name_for_parser(std::string_view name) {
   const bool is_negation = name.starts_with('!');
   if (is_negation) name.remove_prefix(1);

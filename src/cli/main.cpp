@@ -2,7 +2,7 @@
 //
 // Every command ends here, with one of these exit codes:
 //   0    all was done as asked
-//   1    an error, told in one line on stderr, or a comparison that departs
+//   1    an error, reported in one line on stderr, or a comparison that finds a difference
 //   130  Ctrl-C, SIGTERM or SIGHUP
 #include <fmt/ranges.h>
 #include <unistd.h>

@@ -133,7 +133,7 @@ std::string manual_page(std::span<const DeclaredCommand> commands) {
       ".SH FILES\n.TP\n.I \\(ti/.cache/limpid\n"
       "models that were pulled and what was made of them; all of it can be obtained again\n"
       ".SH EXIT STATUS\n.TP\n.B 0\nall was done as asked\n"
-      ".TP\n.B 1\nan error, or a comparison that departs\n"
+      ".TP\n.B 1\nan error, or a comparison that finds a difference\n"
       ".TP\n.B 130\nCtrl\\-C, SIGTERM or SIGHUP\n";
   return page;
 }

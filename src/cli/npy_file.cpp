@@ -48,7 +48,7 @@ void NpyFile::write_row(int64_t row, std::span<const float> values) {
                   {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
-// Only now the file gets its name. A program that waits for it never sees an incomplete array.
+// The file gets its name only now, so a program that waits for it never sees an incomplete array.
 void NpyFile::finish() {
   if (file_) return file_->commit();
   write_out(header_);

@@ -135,7 +135,7 @@ std::string path_of_repository(const std::string& repository, const std::string&
   if (file.empty() && type.empty() && is_there(folder / "config.json") && is_whole(names))
     return folder;
   LIMPID_CHECK(ResourceError, !is_offline,
-               "{}: {} has no such model, and --offline forbids to fetch it; leave --offline out "
+               "{}: {} has no such model, and --offline forbids fetching it; leave --offline out "
                "once, or give a file with -m",
                repository, folder.string());
   pull.file = file;

@@ -58,8 +58,7 @@ std::vector<std::string> read_prompts(const RunFlags& values) {
       error.n_ctx(), larger));
 }
 
-// A prompt alone streams; several run as one batch, and their texts are printed when all are done.
-// Streams the answer piece by piece, unless JSON is wanted.
+// Continues a single text, piece by piece on standard output unless JSON is wanted.
 GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
                          const GenerationOptions& options, bool stream) {
   Session session(model);

@@ -1,6 +1,6 @@
 // `limpid serve`: a model over HTTP.
 //
-// The order of a start. A problem of any step is told in one line:
+// The order of a start. A problem in any step is reported in one line:
 //
 //   read the headers    a wrong name or a damaged file shows at once
 //   listen              a port that is taken shows before minutes are spent on loading
@@ -31,8 +31,8 @@
 namespace limpid::cli {
 namespace {
 
-// "a,b" are two keys. A key that is empty, as of a variable that is not set, would leave the server
-// open to all.
+// "a,b" are two keys. An empty key, such as that of a variable that is not set, would leave the
+// server open to all.
 ApiKeys read_keys(const ServeFlags& values) {
   ApiKeys keys;
   for (const std::string& list : values.keys) {
@@ -127,8 +127,8 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   return served;
 }
 
-// A model that is loaded while others serve says so in the log; of one that is loaded at the start
-// the program itself speaks.
+// Logs that a model was loaded while others serve. run() reports the one that is loaded at the
+// start.
 std::unique_ptr<ServedModel> load_later(const ServeFlags& values, const OfferedModel& offered,
                                         size_t n_models) {
   const Stopwatch watch;

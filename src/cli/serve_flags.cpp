@@ -66,7 +66,7 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
   add_option(app, "--chat-template-file FILE", values.template_file, "a file with such a template",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
   add_option(app, "-rea,--reasoning MODE", values.reasoning,
-             "on, off or auto: what templates are told as enable_thinking; auto is on, and a "
+             "on, off or auto: the value of enable_thinking in templates; auto is on, and a "
              "request may say otherwise (auto)",
              "LLAMA_ARG_REASONING");
   const auto ignore = [&](std::string_view names, const std::string& why, std::string_view env) {

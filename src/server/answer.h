@@ -32,8 +32,8 @@ struct PromptProgress {
   double seconds = 0;   // since it began
 };
 
-// How an API tells the parts of an answer. The methods are called one at a time, and give bytes of
-// the stream, except whole().
+// How an API writes the parts of an answer. The methods are called one at a time. Those that return
+// a string give bytes of the stream.
 class AnswerShape {
  public:
   AnswerShape() = default;

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 //   kOllama     {"error": "message"}
 enum class ApiStyle : uint8_t { kOpenAi, kAnthropic, kOllama };
 
-// A request that is refused, or that failed, with what the client is told.
+// A request that is refused, or that failed, and what the client learns about it.
 class ApiError : public Error {
  public:
   // `param` is the field that is to blame: "messages[0].role"; "" for none. Without a `type` the
@@ -36,9 +36,9 @@ class ApiError : public Error {
   std::string param_, type_;
 };
 
-// What a client is told about `error`. Errors of the library keep their messages when they are
-// about the request; of others only the kind is told. `prompt_field` is to blame for a prompt that
-// does not fit.
+// `error` as a client sees it. Errors of the library that are about the request keep their
+// messages; of other errors the client learns only the kind. A prompt that does not fit is blamed
+// on `prompt_field`.
 ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt_field = "");
 
 // The error in the shape of an API, without the status.

@@ -39,8 +39,8 @@ struct GenerationRequest {
   std::vector<GenerationOptions> choices;
   std::shared_ptr<const AdapterMix> mix{};  // of the model's adapters; null: as it was opened
   int64_t slot = -1;                        // the slot to take if it is free; -1: any
-  // It has left the queue for this slot; -1: for none, as the slots count requests and the
-  // scheduler choices.
+  // It has left the queue and has this slot; -1: none, because it was cancelled in the queue, or
+  // because others have all slots: the slots count requests, and the scheduler counts choices.
   std::function<void(int64_t slot)> on_start;
   // For each token of the prompt, in order, before on_token: GenerationTask::Listener has the same.
   std::function<void(const TokenLogprobs& token)> on_prompt_token{};
@@ -52,7 +52,7 @@ struct GenerationRequest {
   std::function<void(size_t choice, const GenerationResult&, std::exception_ptr error)> on_end;
 };
 
-// There are as many requests in the queue as it may hold.
+// The queue is full.
 class QueueFullError : public Error {
  public:
   using Error::Error;

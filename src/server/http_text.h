@@ -31,7 +31,7 @@ std::string_view reason_of(int status);
 // "Mon, 23 Nov 2026 14:30:32 GMT" (RFC 9110, section 5.6.7)
 std::string http_date(int64_t unix_seconds);
 
-// How the end of an answer's body is told.
+// How the client learns where the body of an answer ends.
 enum class BodyLength { kKnown, kChunked, kUntilClose };
 
 // Status line and header fields of `answer`, up to the empty line. Line breaks in header values

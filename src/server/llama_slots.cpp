@@ -37,7 +37,7 @@ size_t slot_of(const ApiCall& call) {
   return static_cast<size_t>(*slot);
 }
 
-// The messages of the library name files of the server, so the client is told less.
+// The messages of the library name files of the server, so the client gets shorter ones.
 int64_t restore(GenerationService& service, size_t slot, const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))

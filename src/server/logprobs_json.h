@@ -16,7 +16,7 @@ double finite_logprob(double logprob);
 // …]}, …]. A token may be a part of a character, so its bytes stand beside it.
 Json logprobs_to_json(std::span<const TokenLogprobs> logprobs);
 
-// The same with probabilities, as llama-server tells those after sampling: "prob" in the place of
+// The same with probabilities, as llama-server writes those after sampling: "prob" in the place of
 // "logprob", and "top_probs".
 Json probabilities_to_json(std::span<const TokenLogprobs> logprobs);
 

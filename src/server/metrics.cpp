@@ -91,7 +91,7 @@ class MetricsPrinter {
 }  // namespace
 
 // Each bucket counts alone here. The format wants each to count those before it too, which print()
-// adds up: it runs seldom, and this runs for each request.
+// adds up: print() runs seldom, and observe() runs for each request.
 void Histogram::observe(double value) {
   const auto bound = std::lower_bound(bounds_.begin(), bounds_.end(), value);
   ++counts_[static_cast<size_t>(bound - bounds_.begin())];

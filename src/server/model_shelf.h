@@ -102,8 +102,8 @@ class ModelShelf {
     std::shared_ptr<const Json> props;  // model_props(), while it is loaded and while it sleeps
     Scheduler::Usage usage;             // of a model that sleeps: before that
   };
-  // In the order in which they were added. To look at a model is not to use it: the order of
-  // leaving stays, and it goes to sleep nevertheless.
+  // In the order in which they were added. Looking at a model is not a use of it: it changes
+  // neither the order in which models leave nor the time at which one goes to sleep.
   std::vector<Entry> list();
   // The one that is called `asked`. Throws as lend().
   Entry look_at(std::string_view asked);

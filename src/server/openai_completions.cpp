@@ -1,4 +1,4 @@
-// /v1/completions: the older API of OpenAI, and the only one that tells how likely a prompt is.
+// /v1/completions: the older API of OpenAI, and the only one that says how likely a prompt is.
 // With "echo" the text begins with the prompt, and with "logprobs" as well, the first token has
 // null: the model predicts each token from those before it, and nothing is before the first. Tests
 // of language models use it: the probability of "Paris" after "The capital of France is" is read
@@ -85,7 +85,7 @@ class CompletionShape final : public OpenAiShape {
   }
 
   // The offsets of the prompt end where its text does. They begin below 0 where the text lacks the
-  // blank that some tokenizers put before it; logprobs() tells 0 for these.
+  // blank that some tokenizers put before it; logprobs() gives 0 for these.
   Json prompt_choice(size_t index, std::span<const TokenLogprobs> tokens) {
     const int64_t n_echo = offsets_[index];
     for (const TokenLogprobs& token : tokens) offsets_[index] -= length_of(token.chosen);

@@ -9,7 +9,7 @@ namespace limpid {
 // "chatcmpl-" and 24 random letters and digits.
 std::string new_id(std::string_view prefix);
 int64_t unix_seconds();
-// "2026-11-23T14:30:32Z", as Ollama tells times.
+// "2026-11-23T14:30:32Z", as Ollama writes times.
 std::string rfc3339(int64_t unix_time);
 
 // "length" or "stop"
@@ -28,7 +28,7 @@ Json timings_json(const PromptProgress& progress);
 // llama-server's "generation_settings". `tokenizer` may be null.
 Json generation_settings_json(const GenerationOptions& options, const Tokenizer* tokenizer);
 
-// {"prompt": text}: what llama-server tells as "__verbose". Null unless it is asked for.
+// llama-server's "__verbose", {"prompt": text}. Null unless it is asked for.
 Json verbose_json(const ApiCall& call, const RequestSettings& settings,
                   const std::vector<TokenId>& prompt);
 

@@ -158,7 +158,7 @@ void read_plain_type(const JsonField& field, FieldTarget) {
   if (name != "text" && name != "disabled" && name != "none" && name != "auto")
     type->fail(fmt::format("'{}' is not supported yet", name));
 }
-// Only "no thoughts" can be asked for: the template is told, as by enable_thinking among
+// A request can only turn thoughts off. The template then gets enable_thinking = false, as from
 // chat_template_kwargs.
 void read_think(const JsonField& field, FieldTarget target) {
   if (!field.is_empty()) field.fail("is not supported yet");

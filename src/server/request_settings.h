@@ -33,7 +33,7 @@ struct RequestSettings {
   bool return_tokens = false;    // llama-server's: ids beside the text
   bool verbose = false;          // llama-server's: the prompt's text with the answer
   int64_t slot = -1;             // llama-server's id_slot: GenerationRequest::slot
-  bool return_progress = false;  // llama-server's: a stream tells how far the prompt is
+  bool return_progress = false;  // llama-server's: a stream reports how far the prompt is
   // llama-server's: of the answer, only these; "a/b" is the member b of a.
   std::vector<std::string> response_fields;
   std::optional<std::vector<AdapterScale>> adapter_scales;  // nothing: as for all requests

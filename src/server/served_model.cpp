@@ -36,9 +36,9 @@ std::string today(const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &local)};
 }
 
-// What templates are told besides the messages: the variables of the request, and those of
-// llama-server that the request leaves out. A request may have very many variables, so they are not
-// looked up one by one.
+// The variables of a template besides the messages: those of the request, and those of llama-server
+// that the request leaves out. A request may have very many variables, so they are not looked up
+// one by one.
 Json template_variables(const ServedModel& served, const RequestSettings& settings) {
   Json variables =
       settings.template_variables.is_object() ? settings.template_variables : Json(Json::object());

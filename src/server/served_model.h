@@ -26,7 +26,7 @@ struct ServedModel {
   // The template is not the model's own, and writes no BOS: the tokenizer puts it before a prompt
   // where the model wants one.
   bool adds_bos = false;
-  // What templates are told as `enable_thinking`, unless a request says otherwise.
+  // The value of `enable_thinking` in templates, unless a request says otherwise.
   bool thinks = true;
   ProbeExecutor* probe = nullptr;  // the engine's executor, if it can be looked into
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
@@ -54,7 +54,7 @@ std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string 
                                                std::vector<ServedAdapter> adapters = {},
                                                bool has_own_template = true);
 
-// What clients are told of it, also while it sleeps.
+// What /props reports of it, also while it sleeps.
 Json model_props(const ServedModel& served);
 
 // Which adapters count for a request; null when all count as they were opened. Throws ApiError.

@@ -88,7 +88,7 @@ class InstanceReply final : public HttpReply {
  private:
   const std::shared_ptr<Predictions> all_;
   const size_t index_;
-  bool has_answer_ = false;  // told by one thread at a time
+  bool has_answer_ = false;  // set by one thread at a time
 };
 
 void predict(const ApiCall& call, const JsonField& instance,

@@ -44,7 +44,7 @@ async function checked(response) {
   try {
     body = JSON.parse(await response.text());
   } catch {
-    // Not JSON, as of a proxy: the status must do.
+    // Not JSON: a proxy may have answered. The status must do.
   }
   const problem = problemOf(body, response.status);
   const seconds = Number(response.headers.get("Retry-After"));

@@ -1,9 +1,11 @@
 // Markdown inside a block: emphasis, code, links. After CommonMark's algorithm for delimiters, so
 // that the work is linear in the text whatever the text is.
 //
-// parseInline returns items in the order of the text, each {start, end} in it with
-//   opens, closes   elements that begin after the item, or end before it: "em", "strong",
-//   "del", {href, title, isBare} kind            "text", "code" or "entity" (with `text`)
+// parseInline returns items in the order of the text. Each is {kind, start, end, opens, closes}:
+//
+//   kind            "text", "code" or "entity" (with `text`)
+//   opens, closes   elements that begin after the item, or end before it: "em", "strong", "del",
+//                   {href, title, isBare}
 
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 const SPACE = /\s/u;
