@@ -117,9 +117,19 @@ void print_error_in_handler(std::string_view path, std::string_view problem) noe
 
 void set_json_log() { log_is_json = true; }
 
+// A path that a client asks for may hold a line break (%0A), after which the client could write a
+// line of log of its own.
 void print_event(std::string_view line, std::string_view name, const Json& members) {
   if (log_is_json) return print_json_log(name, members);
-  print_log(line);
+  std::string one_line;
+  for (const char c : line) {
+    if (c == '\n') {
+      one_line += "\\n";
+    } else {
+      one_line += c;
+    }
+  }
+  print_log(one_line);
 }
 
 void print_log(std::string_view message, std::string_view style) {

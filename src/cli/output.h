@@ -36,8 +36,8 @@ void print_log(std::string_view message, std::string_view style = {});
 // From now on each line of log is a JSON object: {"time": "2026-11-23T14:30:32.125Z", "message":
 // …}.
 void set_json_log();
-// A line of log about something that happens often. As JSON it is `name`, as the message, with
-// `members`.
+// A line of log about something that happens often; line breaks in it become \n. As JSON it is
+// `name`, as the message, with `members`.
 void print_event(std::string_view line, std::string_view name, const Json& members);
 
 // How text looks on a person's terminal: escape sequences (ECMA-48, SGR), or "" where nothing may

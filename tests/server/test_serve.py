@@ -204,6 +204,14 @@ class Logs(unittest.TestCase):
         self.assertTrue(any("POST /completion 200" in line for line in log), log)
         self.assertNotIn("secret", "".join(log))
 
+    def test_a_path_cannot_write_a_line(self):
+        with Server() as server:
+            self.assertEqual(server.get("/a%0D%0A127.0.0.1%20GET%20/b%20200")[0], 404)
+            server.stop()
+        self.assertFalse(any(line.startswith("127.0.0.1 GET /b") for line in server.log))
+        told = [line for line in server.log if "GET /b 200" in line]
+        self.assertRegex(told[0], r"^127.0.0.1 GET /a\\u000d\\n127.0.0.1 GET /b 200 404 ")
+
     def test_may_be_json(self):
         log = [json.loads(line) for line in self.logged("--log-jsonl")]
         self.assertNotIn("secret", str(log))
