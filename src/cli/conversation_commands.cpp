@@ -14,6 +14,7 @@
 #include "base/json_file.h"
 #include "cli/conversation.h"
 #include "cli/flags.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/sampler_settings.h"
@@ -53,13 +54,6 @@ std::string_view command_word(std::string_view text) {
   const bool is_command =
       word.size() > 1 && word[0] == '/' && std::all_of(word.begin() + 1, word.end(), is_letter);
   return is_command ? word : "";
-}
-
-// Without blanks at both ends.
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
-  const size_t end = text.find_last_not_of(" \t\n");
-  return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
 }
 
 // `path` with a leading ~/ replaced, as a shell would have done.

@@ -262,6 +262,12 @@ std::vector<TokenId> parse_token_ids(std::string_view text, std::string_view wha
   return ids;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
 // Unknown escapes stay as they are: "\d" remains a backslash and a letter.
 std::string unescape(std::string_view text) {
   constexpr std::string_view kLetters = "nrtabfv0\\\"'";

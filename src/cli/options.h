@@ -53,6 +53,8 @@ void declare_generation(CLI::App& app, GenerationFlags& values);
 // ArgumentError.
 std::vector<int64_t> parse_integers(std::string_view text, std::string_view what);
 std::vector<TokenId> parse_token_ids(std::string_view text, std::string_view what);
+// Without blanks at both ends.
+std::string_view trimmed(std::string_view text);
 // The characters that \n, \t, \r, \\, \", \' and \xHH mean, in place of these escapes.
 std::string unescape(std::string_view text);
 

@@ -22,12 +22,6 @@
 namespace limpid::cli {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\r";
-  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
-
 std::vector<ModelPart> parts_of(std::string_view option, std::string_view list,
                                 const DecoderSpec& spec) {
   std::vector<ModelPart> parts;
