@@ -161,8 +161,9 @@ void HttpConnection::begin_body() {
   body_began_ = Clock::now();
   read_deadline_ = body_began_ + limits().body_time;
   parser_->eager(true);
-  if (!request_.header("Expect").empty() && input_.empty())
-    queue("HTTP/1.1 100 Continue\r\n\r\n", After::kMore, false);
+  // A client of HTTP/1.0 would take "100 Continue" for the answer (RFC 9110, section 10.1.1).
+  const bool waits = !request_.header("Expect").empty() && parser_->get().version() != 10;
+  if (waits && input_.empty()) queue("HTTP/1.1 100 Continue\r\n\r\n", After::kMore, false);
   take_input();
 }
 
@@ -196,8 +197,7 @@ void HttpConnection::read_body() {
 
 void HttpConnection::begin_answer() {
   state_ = State::kAnswer;
-  read_deadline_ = kNever;
-  waits_since_ = kNever;
+  read_deadline_ = waits_since_ = kNever;
   shared_->n_body_bytes -= std::exchange(n_body_bytes_, 0);
   answer_began_ = Clock::now();
   closes_after_ = !input_.empty();  // more bytes than the request's

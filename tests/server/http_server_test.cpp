@@ -122,6 +122,13 @@ TEST_F(HttpServerTest, AsksForABodyThatWaits) {
   EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   client.send("ok");
   EXPECT_TRUE(client.read_to_end().ends_with("POST /echo  [ok] "));
+  RawClient old(port());
+  old.send(
+      "POST /echo HTTP/1.0\r\nHost: localhost\r\nContent-Length: 2\r\n"
+      "Expect: 100-continue\r\n\r\n");
+  EXPECT_EQ(old.read_until("\r\n\r\n", std::chrono::milliseconds(200)), "");
+  old.send("ok");
+  EXPECT_TRUE(old.read_to_end().starts_with("HTTP/1.1 200 "));
 }
 
 // What a program might send by mistake, and what an attacker sends so that a proxy and this server
