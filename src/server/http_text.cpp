@@ -48,8 +48,10 @@ bool same_name(std::string_view a, std::string_view b) {
 std::vector<std::string> split_list(std::string_view list) {
   std::vector<std::string> parts;
   while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
+    std::string_view part = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), part.size() + 1));
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    part = part.substr(0, part.find_last_not_of(' ') + 1);
     if (!part.empty()) parts.emplace_back(part);
   }
   return parts;
