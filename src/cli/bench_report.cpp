@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/utf8.h"
 #include "cli/bench.h"
 #include "cli/output.h"
 
@@ -148,6 +149,14 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
           {"limit_int8_flops_per_second", report.limits.int8_flops_per_second}};
 }
 
+// A text is between quotes, and a quote in it is doubled (RFC 4180).
+std::string csv_field(const Json& value) {
+  if (!value.is_string()) return dump_json(value);
+  std::string text = unicode::replace_invalid(value.get<std::string>());
+  for (size_t i = 0; (i = text.find('"', i)) != std::string::npos; i += 2) text.insert(i, 1, '"');
+  return fmt::format("\"{}\"", text);
+}
+
 }  // namespace
 
 // A table as llama-bench prints it, with a column for each limit beside the rate that it bounds.
@@ -185,7 +194,7 @@ std::string to_csv(const BenchReport& report) {
     const Json json = to_json(report, result);
     for (const auto& [key, value] : json.items()) {
       header += (header.empty() ? "" : ",") + key;
-      row += (row.empty() ? "" : ",") + dump_json(value);
+      row += (row.empty() ? "" : ",") + csv_field(value);
     }
     rows += row + "\n";
   }

@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/parse_number.h"
+#include "base/utf8.h"
 #include "cli/error_words.h"
 #include "cli/inspect.h"
 #include "cli/json_format.h"
@@ -32,7 +33,7 @@ namespace {
 
 // Text for people shortens arrays and long strings; JSON for programs has everything.
 constexpr size_t kShownItems = 6;
-constexpr size_t kShownCharacters = 100;
+constexpr size_t kShownBytes = 100;
 
 // A value of the metadata with the type that JSON has for it.
 Json value_to_json(const MetadataValue& value) {
@@ -60,14 +61,13 @@ Json value_to_json(const MetadataValue& value) {
 
 // ["a", "b", "c", "d", "e", "f"], … (49152 items)
 std::string short_text(const Json& json) {
-  if (!json.is_array()) {
-    const std::string text = dump_json(json);
-    return text.size() <= kShownCharacters
-               ? text
-               : fmt::format("{}… ({} bytes)",
-                             dump_json(json.get<std::string>().substr(0, kShownCharacters)),
-                             json.get_ref<const std::string&>().size());
+  if (json.is_string() && json.get_ref<const std::string&>().size() > kShownBytes) {
+    const auto& whole = json.get_ref<const std::string&>();
+    const std::string shown = whole.substr(0, kShownBytes);
+    return fmt::format("{}… ({} bytes)",
+                       dump_json(shown.substr(0, unicode::complete_prefix(shown))), whole.size());
   }
+  if (!json.is_array()) return dump_json(json);
   std::vector<std::string> items;
   for (size_t i = 0; i < std::min(json.size(), kShownItems); ++i)
     items.push_back(short_text(json[i]));

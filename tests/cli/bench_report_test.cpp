@@ -31,6 +31,16 @@ TEST(BenchReport, HoldsEachOperationAgainstTheLimitOfItsInstruction) {
   EXPECT_DOUBLE_EQ(json.at("share_of_read"), 0.25);
 }
 
+TEST(BenchReport, DoublesTheQuotesOfATextInCsv) {
+  BenchResult result;
+  result.seconds = {1.0};
+  BenchReport report;
+  report.model = R"(a "b"\c)";
+  report.results = {result};
+  const std::string csv = to_csv(report);
+  EXPECT_NE(csv.find("\n\"a \"\"b\"\"\\c\","), std::string::npos) << csv;
+}
+
 TEST(BenchReport, CountsQuantisedMatricesAsInt8) {
   // In a file of these two matrices and a vector, tied: 2 operations per weight.
   const auto view = [](DType dtype, Shape shape) { return TensorView{dtype, shape, nullptr}; };

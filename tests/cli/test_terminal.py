@@ -64,6 +64,12 @@ class Names(unittest.TestCase):
         self.assertIn(SHOWN.encode(), on_terminal("inspect", self.path))
         self.assert_harmless(on_terminal("inspect", self.path, "--json"))
 
+    def test_a_long_value_is_cut_between_characters(self):
+        broken_models.write_gguf(self.path, "llama", {"long": "x" + "é" * 60, "lines": "\n" * 60})
+        out = limpid_program.run("inspect", self.path).decode()
+        self.assertIn('"x' + "é" * 49 + '"… (121 bytes)', out)
+        self.assertIn('"' + "\\n" * 60 + '"\n', out)
+
     def test_an_architecture_in_an_error(self):
         broken_models.write_gguf(self.path, EVIL, {})
         done = subprocess.run(
