@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -26,7 +27,10 @@ const std::map<std::string, PreTokenizer> kPreTokenizers = {{"gpt2", PreTokenize
                                                             {"none", PreTokenizer::kNone}};
 
 std::vector<std::string> merges_of(const TrainedBpe& trained) {
-  return tokenizer_spec(trained).merges;
+  std::vector<std::string> merges;
+  for (const auto& [left, right] : trained.merges)
+    merges.push_back(trained.pieces[left] + " " + trained.pieces[right]);
+  return merges;
 }
 
 TrainedBpe train(const std::string& text, const BpeTrainingOptions& options) {
@@ -205,6 +209,21 @@ TEST(BpeTrainer, WritesATokenizerThatReadsBack) {
     EXPECT_LT(ids.size(), text.size() - 20);
     EXPECT_EQ(tokenizer->decode(ids), text);
   }
+}
+
+TEST(BpeTrainer, MakesNoSpecialTokenOfPlainText) {
+  BpeTrainingOptions options;
+  options.vocab_size = 262;
+  options.special_tokens = {"<s>", "abc"};
+  const TrainedBpe trained = train("abc abc abcd abcd", options);
+  EXPECT_EQ(merges_of(trained)[1], "ab c");  // spells the special token
+  const auto tokenizer = Tokenizer::create(tokenizer_spec(trained));
+  const std::vector<TokenId> plain = tokenizer->encode("abcd");
+  EXPECT_EQ(tokenizer->decode(plain), "abcd");
+  EXPECT_EQ(std::ranges::count(plain, 1), 0);
+  EncodeOptions with_special;
+  with_special.special.allow = SpecialTokens::Allow::kAll;
+  EXPECT_EQ(tokenizer->encode("abc", with_special), (std::vector<TokenId>{1}));
 }
 
 TEST(BpeTrainer, ReportsProgressAndCancels) {

@@ -146,9 +146,12 @@ TokenizerSpec tokenizer_spec(const TrainedBpe& trained) {
   spec.pieces = trained.pieces;
   spec.types.assign(trained.pieces.size(), TokenType::kNormal);
   std::fill_n(spec.types.begin(), trained.n_special, TokenType::kControl);
+  const std::span<const std::string> special = std::span(trained.pieces).first(trained.n_special);
   for (const TrainedBpe::Merge& merge : trained.merges) {
-    spec.merges.push_back(trained.pieces[static_cast<size_t>(merge.left)] + " " +
-                          trained.pieces[static_cast<size_t>(merge.right)]);
+    const std::string& left = trained.pieces[static_cast<size_t>(merge.left)];
+    const std::string& right = trained.pieces[static_cast<size_t>(merge.right)];
+    if (std::ranges::find(special, left + right) == special.end())
+      spec.merges.push_back(left + " " + right);
   }
   return spec;
 }

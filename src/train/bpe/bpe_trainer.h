@@ -58,14 +58,15 @@ struct TrainedBpe {
 };
 
 // Trains on UTF-8 texts. The vocabulary is smaller than asked for if the text runs out of pairs
-// that are frequent enough. A special token's name in the text is text like any other.
+// that are frequent enough. The name of a special token in the text is treated like other text.
 //
 // Throws ArgumentError for a vocabulary that is too small for the bytes and the special tokens, for
 // a special token that is empty, not UTF-8 or listed twice, and when all texts are empty;
 // FormatError, with the offset, for text that is not UTF-8; ResourceError when `progress` cancels.
 TrainedBpe train_bpe(std::span<const TrainingText> texts, const BpeTrainingOptions& options);
 
-// Returns the tokenizer, for Tokenizer::create and write_tokenizer_json.
+// Returns the tokenizer, for Tokenizer::create and write_tokenizer_json. It lacks the merges that
+// spell a special token, because plain text must not become a control token.
 TokenizerSpec tokenizer_spec(const TrainedBpe& trained);
 
 }  // namespace limpid
