@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "tokenizer/merge_list.h"
 #include "tokenizer/pre_tokenizer.h"
 
@@ -131,6 +132,8 @@ Json model(const TokenizerSpec& spec) {
   Json vocabulary = Json::object();
   for (size_t id = 0; id < spec.pieces.size(); ++id) {
     if (spec.pieces[id].empty()) continue;  // an unused rank of a rank file
+    LIMPID_CHECK(UnsupportedError, unicode::is_valid(spec.pieces[id]),
+                 "token {} is not UTF-8, and tokenizer.json cannot hold it", id);
     LIMPID_CHECK(UnsupportedError, !vocabulary.contains(spec.pieces[id]),
                  "the tokens {} and {} are the same piece, which tokenizer.json cannot hold",
                  vocabulary[spec.pieces[id]].dump(), id);
@@ -171,7 +174,7 @@ std::string write_tokenizer_json(const TokenizerSpec& spec) {
     json["decoder"] = byte_level(true, true, true);
   }
   json["model"] = model(spec);
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1) + "\n";
 }
 
 }  // namespace limpid

@@ -132,6 +132,15 @@ TEST(TokenizerJson, TheWriterKeepsHowPiecesAreCut) {
   }
 }
 
+TEST(TokenizerJson, TheWriterRefusesPiecesThatJsonCannotHold) {
+  TokenizerSpec spec = small_vocabulary("bpe");
+  spec.pieces.push_back("\xE2\x82");
+  spec.types.push_back(TokenType::kNormal);
+  EXPECT_THROW(write_tokenizer_json(spec), UnsupportedError);
+  spec.pieces.back() = spec.pieces.front();
+  EXPECT_THROW(write_tokenizer_json(spec), UnsupportedError);
+}
+
 struct Change {
   const char* what;  // must be named in the message
   std::function<void(Json&)> apply;
