@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoint/safetensors_writer.h"
 #include "limpid/error.hpp"
 #include "train/microgpt_golden.h"
 
@@ -105,6 +106,18 @@ TEST_F(ModelFile, RefusesAHeaderThatContradictsItself) {
     damage(from, to);
     expect_refused(field);
   }
+}
+
+TEST_F(ModelFile, NamesTheFileOfAModelThatIsTooLarge) {
+  write_safetensors(path_,
+                    {{"format", "limpid.microgpt"},
+                     {"characters", "ab"},
+                     {"n_embd", "65536"},
+                     {"n_layer", "1024"},
+                     {"n_head", "1"},
+                     {"block_size", "8"}},
+                    {});
+  expect_refused("__metadata__");
 }
 
 }  // namespace
