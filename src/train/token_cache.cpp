@@ -134,7 +134,12 @@ std::optional<DocumentView> read_token_cache(const std::string& path, std::strin
                                              ThreadPool& pool) {
   std::error_code absent;
   if (!fs::is_regular_file(path, absent)) return std::nullopt;
-  const auto file = MappedFile::open(path);
+  std::shared_ptr<const MappedFile> file;
+  try {
+    file = MappedFile::open(path);
+  } catch (const ResourceError&) {  // another user's file, for example
+    return std::nullopt;
+  }
   if (file->size() < sizeof(Header)) return std::nullopt;
   Header header;
   std::memcpy(&header, file->bytes().data(), sizeof(Header));

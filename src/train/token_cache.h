@@ -26,8 +26,8 @@ struct DataText {
 std::string token_cache_key(std::span<const DataText> texts, const TokenizerSpec& tokenizer,
                             std::string_view chat_template, ThreadPool& pool);
 
-// Returns the documents of the file; nothing if the file does not exist, is damaged, or has another
-// key.
+// Returns the documents of the file; nothing if the file does not exist, cannot be read, is
+// damaged, or has another key.
 std::optional<DocumentView> read_token_cache(const std::string& path, std::string_view key,
                                              ThreadPool& pool);
 // Throws ResourceError.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -125,6 +126,15 @@ TEST_F(TokenCache, DependsOnAllThatTheTokensDependOn) {
 TEST_F(TokenCache, IsDoneWithoutWhereItCannotBeWritten) {
   folder_.write("taken", "a file where the folder should be");
   EXPECT_TRUE(content(read({.cache_folder = folder_.path("taken")})) == content(read({})));
+}
+
+TEST_F(TokenCache, IsMadeAnewWhenItCannotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read every file";
+  paths_.erase(paths_.begin(), paths_.begin() + 2);
+  const Content expected = content(read({.cache_folder = cache()}));
+  fs::permissions(file(), fs::perms::none);
+  EXPECT_TRUE(content(read({.cache_folder = cache()})) == expected);
+  EXPECT_NE(fs::status(file()).permissions(), fs::perms::none);
 }
 
 TEST_F(TokenCache, IsNotWrittenWhenTokenizingFails) {
