@@ -13,8 +13,8 @@ uint32_t load_u32(const uint8_t (&bytes)[4]) {
   return bytes[0] | (bytes[1] << 8) | (bytes[2] << 16) | (static_cast<uint32_t>(bytes[3]) << 24);
 }
 
-// Of the four formats with nibbles. Those with qh have a fifth bit, and those with m a minimum; the
-// levels of the others are around 0.
+// Decodes the four formats with nibbles. Formats with the field qh have a fifth bit. Formats with
+// the field m have a minimum; in the others the levels lie around 0.
 template <typename Block>
 void decode_nibbles(const Block& block, float* out) {
   int32_t q[kBlock];

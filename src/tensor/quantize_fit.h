@@ -132,8 +132,8 @@ float largest_of(const Group<N>& x) {
   return largest;
 }
 
-// Searches for the scale of x = scale * q. Of zeros, and of numbers so small that their inverse
-// overflows, the scale is 0.
+// Searches for the scale of x = scale * q. The scale is 0 for zeros, and for numbers so small that
+// their inverse overflows.
 template <typename Levels, int N>
 ScaleFit fit_scale(const Group<N>& x, const Group<N>& weights) {
   constexpr float kTiny = 1e-30F;

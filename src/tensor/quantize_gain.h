@@ -3,7 +3,7 @@
 // Let y be a least-squares fit of x. Its error x - y is orthogonal to y, so <x, y> = <y, y>, which
 // is less than <x, x>. Every product with y is therefore too small on average, by the relative
 // squared error e = |x - y|^2 / |x|^2. This happens in every row and in every layer. Other errors
-// have random signs and grow with the square root of the number of layers; this one has always the
+// have random signs and grow with the square root of the number of layers; this one always has the
 // same sign and grows with the number of layers.
 //
 // So, once the levels are chosen, the scales are multiplied by <x, x> / <x, y>. Then the error is

@@ -39,8 +39,8 @@ struct ColumnFacts {
 // `destination`, which has room for tensor_bytes(dtype, [values.size()]) bytes. Deterministic: the
 // same bytes on every machine. Values that are not finite become arbitrary bytes. Throws
 // UnsupportedError for a type that rows cannot be quantised to; ShapeError when the row is not a
-// whole number of blocks, or when `facts` are about another number of columns. F32, F16 and BF16 do
-// not use `facts`.
+// whole number of blocks, or when `facts` has another number of columns. F32, F16 and BF16 do not
+// use `facts`.
 void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,
                   std::byte* destination);
 
