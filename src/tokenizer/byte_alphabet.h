@@ -10,8 +10,8 @@
 namespace limpid::byte_alphabet {
 
 // The printable bytes (0x21–0x7E, 0xA1–0xAC, 0xAE–0xFF) are written as themselves in Latin-1. The
-// other 68 bytes are U+0100, U+0101, … in ascending order, so a space is U+0120 (Ġ): the token "
-// the" is spelled "Ġthe".
+// other 68 bytes are U+0100, U+0101, … in ascending order. A space is therefore U+0120 (Ġ), and the
+// bytes " the" are spelled "Ġthe".
 char32_t code_point_of(uint8_t byte);
 
 // Returns the spelling of several bytes.

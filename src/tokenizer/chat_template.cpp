@@ -24,10 +24,7 @@ std::string with_place(std::string_view problem, std::string_view source, size_t
   at = std::min(at, source.size());
   const std::string_view before = source.substr(0, at);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t newline = before.rfind('\n');
-  const auto column =
-      jinja::count_code_points(before.substr(newline == std::string_view::npos ? 0 : newline + 1)) +
-      1;
+  const auto column = jinja::count_code_points(before.substr(before.rfind('\n') + 1)) + 1;
   return fmt::format("{} (chat template, line {}, column {})", problem, line, column);
 }
 

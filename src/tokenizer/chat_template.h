@@ -17,8 +17,8 @@ struct Template;
 
 struct TemplateLimits {
   int64_t max_depth = 100;  // nesting of the parser and of calls
-  int64_t max_steps =
-      1'000'000;  // statements and loop iterations; expressions and copied bytes count too
+  // Statements and loop iterations; expressions and copied bytes count too.
+  int64_t max_steps = 1'000'000;
   int64_t max_output_bytes = 16 << 20;
   int64_t max_memory_bytes = 64 << 20;  // of all values alive at one time, including inputs
 };

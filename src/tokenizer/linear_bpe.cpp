@@ -94,9 +94,8 @@ class LinearBpe::Builder {
   Merger merger_;
 };
 
-// A token can be formed by several merges of the list; only one of them happens when the token's
-// bytes are merged. Merging the bytes once per token, with the shorter tokens only, finds its two
-// halves and so this merge, or finds that the bytes do not end as two tokens.
+// Several merges of the list can form the same token. Only one of them happens when the token's
+// bytes are merged; the others are dropped here.
 LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges) {
   TokenId last = std::max(*std::max_element(byte_ids.begin(), byte_ids.end()), 0);
   for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});

@@ -37,8 +37,8 @@ class MergeTable {
   }
 
  private:
-  static constexpr uint64_t kEmpty =
-      ~uint64_t{0};  // ids are never negative, so no pair has this key
+  // Ids are never negative, so no pair has this key.
+  static constexpr uint64_t kEmpty = ~uint64_t{0};
   static uint64_t key_of(TokenId left, TokenId right) {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
   }

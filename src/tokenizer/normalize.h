@@ -12,10 +12,10 @@
 
 namespace limpid::unicode {
 
-// Writes the NFC of `text` (UAX #15) to `out`. Only characters that is_nfc_inert() of unicode.h
-// does not exclude are touched; utf8proc decomposes and composes them. Returns false, with `out`
-// unchanged, if `text` is certainly in NFC already. Bytes that are not UTF-8 stay
-// unchanged and combine with nothing. Takes O(n log n) at worst.
+// Writes the NFC of `text` (UAX #15) to `out`. Only characters that are not is_nfc_inert()
+// (unicode.h) may change; utf8proc decomposes and composes them. Returns false, with `out`
+// unchanged, if `text` is certainly in NFC already. Bytes that are not UTF-8 stay unchanged and
+// combine with nothing. Takes O(n log n) at worst.
 bool normalize_nfc(std::string_view text, std::string& out);
 // Like above, with working memory of the caller that is kept between calls.
 bool normalize_nfc(std::string_view text, std::string& out, std::vector<int32_t>& points);

@@ -1,7 +1,7 @@
 // Reads SentencePiece's binary tokenizer.model (Llama 2, Mistral 7B).
 //
-// The file is a Protocol Buffers message: a repeated field with the pieces
-// (text, score, type), and the settings of the trainer and the normalizer.
+// The file is a Protocol Buffers message: a repeated field with the pieces (text, score, type), and
+// the settings of the trainer and the normalizer.
 #pragma once
 
 #include <string>

@@ -215,9 +215,9 @@ std::string_view recognise(const RankFile& file, std::string_view bytes) {
   for (const Encoding& encoding : encodings()) {
     if (encoding.sha256 == hex) return encoding.name;
   }
-  throw UnsupportedError(fmt::format("{}: {} ranks of an unknown encoding; name it, one of {}",
-                                     file.path, file.n_ranks,
-                                     fmt::join(tiktoken_encoding_names(), ", ")));
+  throw UnsupportedError(
+      fmt::format("{}: the encoding of these {} ranks is unknown; name it: one of {}", file.path,
+                  file.n_ranks, fmt::join(tiktoken_encoding_names(), ", ")));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "tokenizer/normalize.h"
 
 namespace limpid {
+
 TokenTree::TokenTree(std::shared_ptr<const Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)) {
   // The tokens that text can become. Whole pieces come before single bytes with the same spelling.

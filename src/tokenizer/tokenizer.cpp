@@ -66,7 +66,7 @@ void check_spec(const TokenizerSpec& spec) {
       ArgumentError,
       spec.merge_order != (spec.kind == TokenizerKind::kSentencePieceBpe ? MergeOrder::kRanks
                                                                          : MergeOrder::kScores),
-      "[tokenizer] ranks are for byte-level BPE, scores for SentencePiece's");
+      "[tokenizer] byte-level BPE does not merge by scores, nor SentencePiece BPE by ranks");
   if (spec.merge_order == MergeOrder::kScores) {
     LIMPID_CHECK(ArgumentError, spec.scores.size() == spec.pieces.size(),
                  "[tokenizer] {} scores for {} tokens", spec.scores.size(), spec.pieces.size());
@@ -126,7 +126,7 @@ std::string Tokenizer::special_token_bytes(TokenId id) const {
 
 void Tokenizer::check_id(TokenId id) const {
   LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size(),
-               "[tokenizer] token id {} outside a vocabulary of {}", id, vocab_size());
+               "[tokenizer] token id {} is outside a vocabulary of {} tokens", id, vocab_size());
 }
 
 void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
@@ -195,7 +195,8 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
 std::vector<std::vector<TokenId>> Tokenizer::encode_batch(std::span<const std::string_view> texts,
                                                           const EncodeOptions& options,
                                                           int n_threads) const {
-  LIMPID_CHECK(ArgumentError, n_threads >= 0, "[tokenizer] {} threads", n_threads);
+  LIMPID_CHECK(ArgumentError, n_threads >= 0, "[tokenizer] n_threads is {}; it must be at least 0",
+               n_threads);
   std::vector<std::vector<TokenId>> ids(texts.size());
   if (texts.size() <= 1 || n_threads == 1) {
     for (size_t i = 0; i < texts.size(); ++i) ids[i] = encode(texts[i], options);

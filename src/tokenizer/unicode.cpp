@@ -1,6 +1,7 @@
 #include "tokenizer/unicode.h"
 
 namespace limpid::unicode {
+
 std::optional<Properties> category_named(std::string_view name) {
   struct Named {
     std::string_view name, long_name;

@@ -71,7 +71,7 @@ TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges
     std::string piece = spec.merges[i];
     piece.erase(piece.find(' '), 1);
     if (!seen.insert(piece).second) {
-      throw_format_error(path, fmt::format("merge {}", i), "makes a piece that already exists");
+      throw_format_error(path, fmt::format("merge {}", i), "forms a piece that already exists");
     }
     spec.pieces.push_back(std::move(piece));
   }
@@ -101,7 +101,8 @@ PieceIds read_vocabulary(const JsonPlace& place, TokenizerSpec& spec) {
   if (entries.empty()) place.fail("is empty");
   // The number of gaps is limited, so that a small file cannot request much memory.
   const auto most = static_cast<int64_t>(2 * entries.size() + 1024);
-  if (last >= most) place.fail("id {} for a vocabulary of {} tokens", last, entries.size());
+  if (last >= most)
+    place.fail("id {} is too large for a vocabulary of {} tokens", last, entries.size());
   spec.pieces.resize(static_cast<size_t>(last) + 1);
   spec.types.assign(spec.pieces.size(), TokenType::kUnused);
   for (const auto& [piece, id] : entries) {

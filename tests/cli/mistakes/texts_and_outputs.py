@@ -51,7 +51,7 @@ TEXT = [
     Mistake("limpid detokenize -m tiny.gguf --ids hello", "ids: 'hello' is not a whole number"),
     Mistake(
         "limpid detokenize -m tiny.gguf --ids 99999",
-        "[tokenizer] token id 99999 outside a vocabulary of 299",
+        "[tokenizer] token id 99999 is outside a vocabulary of 299 tokens",
     ),
     Mistake(
         "limpid template -m tiny.gguf --messages messages.json",
