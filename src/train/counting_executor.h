@@ -22,10 +22,10 @@ class CountingExecutor final : public Executor {
   CountingExecutor(int64_t n_tokens, std::function<bool(std::string_view name)> learns);
   ~CountingExecutor() override;
 
-  // The most bytes of activations at one time since the executor was made.
+  // Returns the most bytes of activations at one time since the executor was made.
   uint64_t most_bytes() const { return most_bytes_; }
-  // Operations of matrix products so far; a multiplication and an addition count as two. Products
-  // within attention are not counted.
+  // Returns the operations of matrix products so far; a multiplication and an addition count as
+  // two. Products within attention are not counted.
   double operations() const { return operations_; }
 
   std::string_view name() const override { return "counting"; }

@@ -3,7 +3,7 @@
 // An f16 below 6e-8 is 0, and many gradients of activations are smaller. So the loss, and with it
 // every gradient, is multiplied by a scale, and the gradients of the weights are divided by it in
 // f32. When a gradient is beyond the largest f16, 65,504, the step is skipped and the scale is
-// halved. After 2,000 steps without that the scale is doubled.
+// halved. After 2,000 steps in a row that were not skipped, the scale is doubled.
 #pragma once
 
 #include <algorithm>

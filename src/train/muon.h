@@ -42,7 +42,7 @@ struct MuonStep {
 // instruction set.
 class Muon {
  public:
-  // Uses the kernels of the instruction set `isa`; "": as choose_isa.
+  // Uses the kernels of the instruction set `isa`; "": the set that choose_isa("") chooses.
   explicit Muon(const char* isa = "");
 
   void step(const MuonMatrix& matrix, const MuonStep& step, ThreadPool& pool);

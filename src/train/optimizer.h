@@ -41,8 +41,8 @@ class Optimizer {
   // The parameters must outlive the optimizer.
   Optimizer(const OptimizerOptions& options, std::span<Parameter> parameters);
 
-  // The norm of all gradients together, in f64: the square root of the sum of squares, which is
-  // summed in blocks of kSquaresAtOnce elements, in order.
+  // Returns the norm of all gradients together, in f64: the square root of their sum of squares
+  // (sum_of_squares).
   double gradient_norm(ThreadPool& pool) const;
   // Changes every parameter that learns. The gradients are `gradient_factor` times what memory
   // holds; `norm` is their norm, for clipping.

@@ -40,16 +40,16 @@ struct SgdStep {
 struct OptimizerKernels {
   void (*adamw)(float* w, const float* g, float* m, float* v, int64_t n, const AdamwStep& step);
   void (*sgd)(float* w, const float* g, float* m, int64_t n, const SgdStep& step);
-  // Of up to kSquaresAtOnce elements: more would lose digits.
+  // Returns the sum of the squares of up to kSquaresAtOnce elements; more would lose digits.
   float (*sum_of_squares)(const float* x, int64_t n);
 };
 inline constexpr int64_t kSquaresAtOnce = 4096;
 
-// The kernels of the instruction set `isa`; "": as choose_isa.
+// Returns the kernels of the instruction set `isa`; "": the set that choose_isa("") chooses.
 const OptimizerKernels& optimizer_kernels(const char* isa = "");
 
-// In f64: blocks of kSquaresAtOnce elements, added up in order, so the same bits for any number of
-// threads.
+// Returns the sum of squares in f64. The sums of blocks of kSquaresAtOnce elements are added in
+// order, so the bits are the same for any number of threads.
 double sum_of_squares(std::span<const float> x, const OptimizerKernels& kernels, ThreadPool& pool);
 
 }  // namespace limpid

@@ -37,10 +37,10 @@ class Ranks {
   // Returns all results by i, on every rank.
   std::vector<double> compute(int64_t n_items, const std::function<double(int64_t i)>& compute);
 
-  // Whether one of the ranks says so.
+  // Returns whether any rank passes true.
   bool any(bool here);
-  // Every rank calls it at the end, before it exits. A process that exits without it has failed,
-  // and its launcher then ends the others.
+  // Every rank calls this at the end, before it exits. A process that exits without this call has
+  // failed, and its launcher then ends the others.
   virtual void finish() {}
 
   // A tensor of n elements is divided into shares, one a rank: [begin, begin + n) of it.
@@ -54,8 +54,8 @@ class Ranks {
   }
 
   // Two exchanges that go on while the caller computes. The memory must stay until `wait`, and may
-  // be neither read nor changed (`values` of start_scatter may be read). A ticket is waited for
-  // once. Throws UnsupportedError for a tensor of 2^31 elements or more.
+  // be neither read nor changed (`values` of start_scatter may be read). Call `wait` once for each
+  // ticket. Throws UnsupportedError for a tensor of 2^31 elements or more.
   //
   // Each rank gets its share of every rank's `values`: received [size, n of the share].
   virtual int start_scatter(std::span<const float> /*values*/, std::span<float> /*received*/) {

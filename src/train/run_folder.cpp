@@ -61,7 +61,7 @@ void sync_folder(const std::string& path) {
   ::close(descriptor);
 }
 
-// By number of updates.
+// Returns the folders of the checkpoints by number of updates.
 std::map<int64_t, std::string> saved_steps(const std::string& path) {
   std::map<int64_t, std::string> steps;
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -78,7 +78,7 @@ void check_is_run(const std::string& path) {
                "{} is not the folder of a run: it has no {}", path, kSettings);
 }
 
-// Whether it is the temporary file of an AtomicFile that a run writes.
+// Returns whether `name` is that of a temporary file (AtomicFile) that a run writes.
 bool is_temporary(std::string_view name) {
   const auto is_of = [&](std::string_view file) {
     return name.starts_with(file) && name.substr(file.size()).starts_with('.');
@@ -97,7 +97,8 @@ void remove_unfinished(const std::string& path) {
   }
 }
 
-// Under the name of an unfinished one first, so that no half of it has a checkpoint's name.
+// Renames the checkpoint to the name of an unfinished one first, so that a crash leaves no half of
+// it under the name of a checkpoint.
 void remove_checkpoint(const fs::path& path) {
   if (!fs::exists(path)) return;
   const fs::path renamed =
@@ -133,8 +134,8 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
   const bool makes_tokenizer = settings.tokenizer == "bytes" || settings.tokenizer == "chars";
   for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
     LIMPID_CHECK(ArgumentError, !makes_tokenizer || !fs::exists(fs::path(path) / name),
-                 "{} holds a {} already, where the one of `{}` would be written; name another "
-                 "folder, or remove it",
+                 "{} already has a {}, and `{}` would write another one; name another folder, or "
+                 "remove the file",
                  path, name, settings.tokenizer);
   }
   make_folder(path);

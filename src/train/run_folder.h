@@ -16,7 +16,7 @@
 
 namespace limpid {
 
-// Of a checkpoint, beside the weights.
+// The file with the state of training in a checkpoint, beside the weights.
 inline constexpr const char* kStateFile = "training_state.safetensors";
 
 // The kinds of measurements. Each has a file of JSON objects, one per line, each with the number of
@@ -25,23 +25,23 @@ enum class RunRecord : uint8_t { kLog, kSamples, kHistograms };
 // "log.jsonl", "samples.jsonl", "histograms.jsonl".
 const char* file_name(RunRecord record);
 
-// The settings of the run in a folder. Throws FormatError, ResourceError.
+// Returns the settings of the run in a folder. Throws FormatError, ResourceError.
 RunSettings read_settings(const std::string& folder);
 
-// The newest checkpoint in the folder of a run; "" if `path` is not the folder of a run or has no
-// checkpoint yet.
+// Returns the newest checkpoint in the folder of a run; "" if `path` is not the folder of a run or
+// has no checkpoint yet.
 std::string newest_checkpoint(const std::string& path);
 
-// One process works in a folder at a time. At any moment, also after a crash, the folder holds
-// complete checkpoints only.
+// Only one process works in a folder at a time. At any moment, also after a crash, the folder holds
+// only complete checkpoints.
 class RunFolder {
  public:
-  // Creates the folder of a new run. What it made there is removed again if the run ends before its
-  // first step; other files in the folder stay. Throws ArgumentError when it holds a run, or a
-  // tokenizer that the run would write, ResourceError.
+  // Creates the folder of a new run. If the run ends before its first step, the files that it made
+  // there are removed again; other files in the folder stay. Throws ArgumentError when the folder
+  // holds a run, or a tokenizer where the run would write one, ResourceError.
   static RunFolder create(const std::string& path, const RunSettings& settings);
-  // Opens the folder of a run that goes on. Throws ArgumentError when there is none or another
-  // process works in it, FormatError.
+  // Opens the folder of a run that goes on. Throws ArgumentError when `path` is not such a folder
+  // or another process works in it, FormatError.
   static RunFolder open(const std::string& path);
   // Reads the folder in which rank 0 works, without changing it.
   static RunFolder follow(const std::string& path);
@@ -51,22 +51,23 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   const RunSettings& settings() const { return settings_; }
-  // Those of the run from begin() on.
+  // Replaces the settings. begin() writes them to run.json.
   void set_settings(RunSettings settings) { settings_ = std::move(settings); }
-  // The newest checkpoint's folder and number of updates; nothing before the first one.
+  // The folder of a checkpoint, and the number of updates after which it was saved.
   struct SavedStep {
     std::string path;
     int64_t n_updates;
   };
+  // Returns the newest checkpoint; nothing before the first one.
   std::optional<SavedStep> newest() const;
 
   // Writes a checkpoint under a temporary name, syncs and renames it, and removes the oldest ones
-  // beyond settings().keep. Throws ResourceError; nothing of the new checkpoint is left then.
+  // beyond settings().keep. Throws ResourceError, and then leaves nothing of the new checkpoint.
   void save(Trainer& trainer);
   // Appends an object to the record. Throws ResourceError.
   void append(RunRecord record, std::string_view json_line);
-  // The run begins, or goes on, after that many updates: writes the settings, and drops the lines
-  // of every record from there on, because they will be written again.
+  // Call when the run begins, or goes on, after `n_updates` updates. Writes the settings, and drops
+  // the lines of that step and later ones from every record, because they will be written again.
   void begin(int64_t n_updates);
 
  private:

@@ -125,7 +125,7 @@ void RunSettings::check() const {
   LIMPID_CHECK(ArgumentError, lora_alpha > 0, "lora-alpha is {}; it must be more than 0",
                lora_alpha);
   LIMPID_CHECK(ArgumentError, lora == 0 || freeze.empty(),
-               "all of an adapter's model is frozen; leave freeze out");
+               "with lora the whole model is frozen; leave freeze out");
   at_least("seed", seed, 0);
   at_least("eval-every", eval_every, 0);
   at_least("eval-windows", eval_windows, 0);

@@ -60,16 +60,17 @@ struct RunSettings {
 
   // Throws ArgumentError for values that contradict each other or are out of range.
   void check() const;
-  // For that model. Throws ArgumentError, UnsupportedError for settings that do not fit it.
+  // Returns the options for `model`. Throws ArgumentError, UnsupportedError for settings that do
+  // not fit it.
   TrainingOptions training_options(const Checkpoint& model, int n_threads) const;
 };
 
-// Names of the settings that a run may change when it goes on. The others say what its checkpoints
-// and its position in the data are of.
+// Returns the names of the settings that a run may change when it goes on. Its checkpoints and its
+// position in the data depend on all others.
 std::span<const std::string_view> changeable_settings();
 
-// Names of settings that are ready to use, and those settings. Throws ArgumentError for an unknown
-// name.
+// Settings that are ready to use: their names, and the settings of a name. Throws ArgumentError for
+// an unknown name.
 std::span<const std::string_view> run_preset_names();
 RunSettings run_preset(std::string_view name);
 
@@ -77,7 +78,8 @@ template <typename Settings, typename Visit>
 void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("model", s.model, "MODEL", "the model that goes on learning");
   visit("config", s.config, "NAME|FILE", "a new model: a name, or a config.json");
-  visit("tokenizer", s.tokenizer, "FILE|bytes|chars", "of a new model [the config's own folder]");
+  visit("tokenizer", s.tokenizer, "FILE|bytes|chars",
+        "the tokenizer of a new model [from the config's folder]");
   visit("data", s.data, "FILE...", "texts to learn from");
   visit("val", s.val, "FILE|SHARE",
         "held-out text, or the share of the data that is held out [0.1]");
@@ -91,9 +93,10 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("schedule", s.schedule, "NAME", "constant, linear, cosine or wsd [cosine]");
   visit("optimizer", s.optimizer, "NAME",
         "adamw, muon (matrices; the others by adamw) or sgd [adamw]");
-  visit("beta1", s.beta1, "X", "decay of the mean of gradients; of sgd the momentum [0.9]");
+  visit("beta1", s.beta1, "X", "decay of the mean of gradients; the momentum of sgd [0.9]");
   visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
-  visit("weight-decay", s.weight_decay, "X", "of matrices; norms and biases have none [0.1]");
+  visit("weight-decay", s.weight_decay, "X",
+        "weight decay of matrices; norms and biases have none [0.1]");
   visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit [1]");
   visit("dropout", s.dropout, "X",
         "share of activations set to zero at random in a step; GPT-2 only [0]");
@@ -104,13 +107,14 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
   visit("lora-alpha", s.lora_alpha, "X", "the adapter's scale is X / RANK [16]");
   visit("lora-targets", s.lora_targets, "LIST",
-        "modules that it changes, or all-linear [q_proj,v_proj; c_attn]");
+        "modules that the adapter changes, or all-linear [q_proj,v_proj; c_attn]");
   visit("freeze", s.freeze, "LIST",
         "tensors whose name contains one of these do not learn (token_embd,blk.0.)");
   visit("seed", s.seed, "N", "seed of all random numbers [1337]");
   visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]");
   visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]");
-  visit("sample-every", s.sample_every, "N", "steps between samples of its text; 0: none [250]");
+  visit("sample-every", s.sample_every, "N",
+        "steps between samples of the model's text; 0: none [250]");
   visit("sample-tokens", s.sample_tokens, "N", "tokens of a sample [128]");
   visit("sample-temp", s.sample_temp, "X", "the temperature of samples; 0: greedy [0.8]");
   visit("sample-prompt", s.sample_prompt, "TEXT",

@@ -262,10 +262,10 @@ class Mistakes(Training):
         self.mistake(*self.command("mine", "--tokenizer", tokenizer, "--data", folder / "none"))
         self.assertEqual({path.name for path in folder.iterdir()}, {"tokenizer.json", "film.part"})
         err = self.mistake(*self.command("mine", "--tokenizer", "bytes"))
-        self.assertIn("holds a tokenizer.json already", err)
+        self.assertIn("already has a tokenizer.json", err)
         tokenizer.rename(folder / "tokenizer_config.json")
         err = self.mistake(*self.command("mine", "--tokenizer", "bytes"))
-        self.assertIn("holds a tokenizer_config.json already", err)
+        self.assertIn("already has a tokenizer_config.json", err)
 
     def test_a_run_that_goes_on_is_named_after_the_run(self):
         self.fine(*self.command("first", "--steps", "1"))

@@ -36,7 +36,7 @@ struct BpeTrainingOptions {
   int64_t min_frequency = 0;  // pairs that occur less often do not become a token
   bool each_line = false;     // each line, with its line break, is a text of its own
   int n_threads = 0;          // 0: one per core; the result is the same for any number
-  // Is called from one thread at a time; returning false cancels (ResourceError).
+  // Called from one thread at a time. Returning false cancels (ResourceError).
   std::function<bool(BpeStage stage, uint64_t done, uint64_t total)> progress = {};
 };
 

@@ -33,12 +33,13 @@ bool ends_pieces_after_letters(PreTokenizer pre_tokenizer) {
 // Returns the first place from `p` on, after a letter, where a piece ends in every context, that
 // is, whatever text precedes and follows; or `end`.
 //
-// Most places are not safe. Take GPT-2's expression and a division after the first space. "a  b"
-// (two spaces) has the pieces "a", " ", " b", and so have its parts "a " and " b" together. But "a
-// b" (three spaces) has the pieces "a", "  ", " b", while its parts "a " and "  b" have "a", " ", "
-// ", " b". A place after a letter is safe if the next character is not a letter, a mark or an
-// apostrophe: such a character never continues a piece that ends with a letter, a letter is never
-// inside white space, and no expression looks further ahead than the character after a piece.
+// Most places are not safe. Take GPT-2's expression and a division after the first space, written _
+// here. The pieces of a__b are a, _, _b, and so are those of its parts a_ and _b together. But the
+// pieces of a___b are a, __, _b, while those of its parts a_ and __b are a, _, _, _b.
+//
+// A place after a letter is safe if the next character is not a letter, a mark or an apostrophe:
+// such a character never continues a piece that ends with a letter, a letter is never inside white
+// space, and no expression looks further ahead than the character after a piece.
 const char* end_of_word(const char* p, const char* end) {
   using namespace unicode;
   while (p < end && !unicode::begins_character(*p)) ++p;  // to the start of a character

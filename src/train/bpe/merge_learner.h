@@ -20,12 +20,12 @@
 //    list is written once. It is never updated: a place whose tokens have changed since is
 //    recognized and skipped.
 //
-// 3. A heap with the pairs and their counts. A count can only fall after its pair has arisen, so a
-//    pair whose count in the heap is outdated goes back with the count of today when it comes to
-//    the top (lazy deletion).
+// 3. A heap with the pairs and their counts. After a pair has arisen, its count can only fall. When
+//    a pair comes to the top with an outdated count, it goes back with its present count (lazy
+//    deletion).
 //
 // Most pairs are rare and never merge. Pairs below a threshold are therefore not stored at all. If
-// the heap runs empty, the threshold falls, and the pairs are counted anew.
+// the heap becomes empty, the threshold falls, and the pairs are counted again.
 #pragma once
 
 #include <array>
@@ -101,8 +101,8 @@ class MergeLearner {
 
   int64_t least_count_;
   int64_t n_merges_;
-  int64_t threshold_ =
-      0;  // pairs that occur less often are not in pairs_; 0 before the first count
+  // Pairs that occur less often are not in pairs_. 0 before the first count.
+  int64_t threshold_ = 0;
   std::vector<Slot> slots_;
   std::vector<int64_t> weights_;   // the different counts of words
   std::vector<uint32_t> n_bytes_;  // by token

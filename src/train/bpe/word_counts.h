@@ -11,8 +11,8 @@
 
 namespace limpid::bpe {
 
-// A hash table from words to counts. The bytes of all words lie one after
-// another in one buffer, so a new word needs no allocation of its own. Example after "the cat the":
+// A hash table from words to counts. The bytes of all words lie one after another in one buffer, so
+// a new word needs no allocation of its own. Example after "the cat the":
 //   bytes    "the cat"              entry of "the":  first 0, size 3, count 2
 //                                   entry of " cat": first 3, size 4, count 1
 class WordCounts {
