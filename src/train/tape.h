@@ -71,7 +71,8 @@ class Tape final : public DelegatingExecutor {
     Tensor rounded = {};  // to 16 bits: what the executor reads
   };
   std::span<const LoadedWeight> weights() const { return weights_; }
-  // Call after the tensors of weights that keep a gradient have changed: renews every copy of them.
+  // Call after the tensors of weights that keep a gradient have changed. Renews every copy of these
+  // tensors.
   void refresh();
 
   // Sets the dropout of the next steps, in the places where GPT-2 had it: the sum of the
@@ -81,9 +82,10 @@ class Tape final : public DelegatingExecutor {
 
   void begin_step() override;  // the list is empty again
 
-  // The loss of each row of `logits`, the result of the last op of the forward pass, in nats. With
-  // `want_gradients` it also begins the backward pass: the gradient of sum(factor * loss). The
-  // logits themselves are never computed (GradientOps::cross_entropy), unless they are read.
+  // Computes the loss of each row of `logits`, the result of the last op of the forward pass, in
+  // nats. With `want_gradients`, also begins the backward pass with the gradient of sum(factor *
+  // loss). The logits themselves are never computed (GradientOps::cross_entropy), unless they are
+  // read.
   void cross_entropy(const Activation& logits, std::span<const LossTarget> targets,
                      std::span<double> losses, bool want_gradients = true);
   // Adds the gradient of every weight that keeps one, and forgets the step. Handles of activations
@@ -146,10 +148,11 @@ class Tape final : public DelegatingExecutor {
   const Node& node(const Activation& x) const { return nodes_[static_cast<size_t>(x.id())]; }
   void store_narrow();                // what is in to_narrow_
   void encode(LoadedWeight& weight);  // renews `rounded`
-  // x rounded to the tape's dtype, of 16 bits; `rounded`: of any.
+  // Returns x rounded to the tape's dtype, which has 16 bits.
   Activation round(const Activation& x);
+  // The same for any dtype of the tape: in f32, returns x itself.
   Activation rounded(Activation x);
-  // The dropout of the next place, if there is any.
+  // Returns the dropout of the next place, if there is any.
   Dropout next_dropout();
   bool needs_gradient(const Activation& x) const { return node(x).needs_gradient; }
   bool learns(const Weight& weight) const { return gradients_->keeps_gradient(weight); }

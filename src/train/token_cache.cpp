@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// To be raised when the same data would become other tokens, or the layout changes.
+// Raise this number when the same data would become other tokens, or when the layout changes.
 constexpr std::string_view kVersion = "limpid tokens 2\n";
 
 // The file: this header, the begins, the ids, and what is learned of each where there are
@@ -109,7 +109,7 @@ std::string digest_of(std::span<const int64_t> begins, std::span<const int32_t> 
   return fields.hex();
 }
 
-// Whether the begins are those of documents: ascending from 0, inside of the ids.
+// Returns whether these can be the places where documents begin: ascending from 0, inside the ids.
 bool are_begins(std::span<const int64_t> begins, int64_t n_ids) {
   return begins.empty() ||
          (begins.front() == 0 && std::ranges::is_sorted(begins) && begins.back() <= n_ids);

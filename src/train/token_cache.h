@@ -22,7 +22,8 @@ struct DataText {
   std::string_view bytes;
 };
 
-// SHA-256 of the data, the tokenizer, the chat template ("": none) and the version of the format.
+// Returns the SHA-256 of the data, the tokenizer, the chat template ("": none) and the version of
+// the format.
 std::string token_cache_key(std::span<const DataText> texts, const TokenizerSpec& tokenizer,
                             std::string_view chat_template, ThreadPool& pool);
 

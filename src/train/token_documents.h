@@ -27,19 +27,19 @@ struct DocumentPart {
   bool begins = true;
   bool ends = true;
 };
-// Appends one document: its tokens, with the tokenizer's beginning and end of a text where it has
-// them, as in the model's training. A long document may come in several parts.
+// Appends the tokens of one document, with the tokenizer's tokens for the beginning and the end of
+// a text, if the tokenizer has them. A long document may come in several parts.
 void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
                      DocumentPart part = {});
 
-// Documents to read, in memory or in a mapped file. Copies share them.
+// A view of documents that are in memory or in a mapped file. Copies share the documents.
 struct DocumentView {
   DocumentView() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): a view of documents that nobody else changes
   DocumentView(TokenDocuments documents);
 
   std::span<const int32_t> ids;
-  std::span<const int64_t> begins;  // of each document: ids[begins[i] - origin], where it is here
+  std::span<const int64_t> begins;  // document i begins at ids[begins[i] - origin]
   std::span<const uint8_t> learned;
   int64_t origin = 0;
   std::shared_ptr<const void> owner;
@@ -47,11 +47,11 @@ struct DocumentView {
   int64_t n_tokens() const { return std::ssize(ids); }
 };
 
-// The last documents, about `share` of the tokens, as held-out data; `documents` keeps the others.
-// A document is cut if the documents after it have less than half of the share.
+// Returns the last documents, about `share` of the tokens, as held-out data; `documents` keeps the
+// others. A document is cut if the documents after it have less than half of the share.
 DocumentView split_off(DocumentView& documents, double share);
 
-// Throws ArgumentError unless so many tokens hold a sequence and its last target.
+// Throws ArgumentError unless n_tokens are enough for a sequence and its last target.
 void check_length(int64_t n_tokens, int64_t seq_len);
 
 // Draws windows of seq_len tokens. In an epoch each window comes once, in an order that a seed
@@ -60,18 +60,18 @@ void check_length(int64_t n_tokens, int64_t seq_len);
 // is all that a checkpoint needs to keep.
 class BatchSampler {
  public:
-  // As check_length.
+  // Throws as check_length does.
   BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed);
 
-  // Windows drawn or passed over so far.
+  // Returns how many windows were drawn or passed over so far.
   int64_t position() const { return position_; }
   void set_position(int64_t position) { position_ = position; }
   int64_t windows_per_epoch() const { return n_windows_; }
 
-  // The next `n_windows` windows; those without a token to learn are passed over. Throws
+  // Returns the next `n_windows` windows; those without a token to learn are passed over. Throws
   // ArgumentError when the data has only such windows.
   Batch next(int64_t n_windows);
-  // Window `index` of an epoch without shuffling, for evaluation.
+  // Appends window `index` of an epoch without shuffling, for evaluation.
   void append_window(int64_t index, Batch& batch) const { append(index * seq_len_, batch); }
 
  private:

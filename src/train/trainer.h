@@ -59,20 +59,21 @@ class Trainer {
   Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
           const TrainingOptions& options, DocumentView documents, DocumentView held_out);
 
-  // A step is measure() and update(). Between the two, the trainer's state is still that of before
-  // the step: what is saved there is known to have a finite loss, and measures the step again.
+  // A step is measure() and update(). Between the two, the trainer still has the state before the
+  // step: a checkpoint that is saved there is known to have a finite loss, and a run that goes on
+  // from it measures the step again.
   //
-  // Losses and gradients of the next micro-batches. All ranks have the same results. Throws
-  // DivergedError.
+  // Computes losses and gradients of the next micro-batches. All ranks have the same results.
+  // Throws DivergedError.
   StepReport measure();
   // Changes the weights by the gradients that measure() left, unless a gradient is beyond f16.
   // `measured` is what measure() returned.
   void update(const StepReport& measured);
-  // Steps so far. One whose update was skipped counts too.
+  // Returns the number of steps so far. A step whose update was skipped counts too.
   int64_t n_updates() const { return optimizer_.n_steps(); }
   int64_t n_tokens_seen() const { return n_tokens_; }
   bool has_held_out() const { return held_out_.n_tokens() > options_.seq_len; }
-  // The mean loss over held-out windows, nats.
+  // Returns the mean loss over held-out windows, in nats.
   double held_out_loss();
 
   TrainingModel& model() { return model_; }

@@ -112,7 +112,7 @@ void add_pieces(const std::string& path, const DataText& data, const Tokenizer& 
 }
 
 // What strftime_now tells the templates: noon of 1 January 2025, UTC. So a run has the same tokens
-// on every day that it goes on.
+// on every day.
 constexpr int64_t kNow = 1'735'732'800;
 
 size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
@@ -261,7 +261,7 @@ std::string read_texts(std::span<const std::string> paths) {
     for_each_object(path, data.text, 0, [&](const Json& object, const auto& fail) {
       const auto found = object.find("text");
       if (found == object.end() || !found->is_string())
-        fail("has no `text`, of which a tokenizer of characters is made");
+        fail("has no `text`, and a tokenizer of characters is made from texts");
       all += found->get_ref<const std::string&>();
     });
   }

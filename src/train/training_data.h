@@ -15,8 +15,8 @@ namespace limpid {
 // The name of the text that the program carries (data/tinyshakespeare.txt).
 inline constexpr std::string_view kBuiltInText = "tinyshakespeare";
 
-// The text of the files, one after another, for a tokenizer that is made of it. Throws as
-// read_documents does.
+// Returns the text of the files, one after another. A tokenizer of characters is made from it.
+// Throws as read_documents does.
 std::string read_texts(std::span<const std::string> paths);
 
 struct DataOptions {
@@ -27,16 +27,15 @@ struct DataOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
-// Tokenizes files. A name that ends in .jsonl has an object in each line: {"text": "…"} is a
-// document; {"messages": [{"role": …, "content": …}, …]} is a dialogue, rendered with the chat
-// template, of which the answers of the assistant are learned and the rest is not. Every other file
-// is one document. `chat_template` may be null without dialogues. The tokens are the same
-// for any number of threads, and with a cache too; if the cache cannot be written, the data is used
-// without it.
+// Tokenizes files. A file whose name ends in .jsonl has an object in each line: {"text": "…"} is a
+// document; {"messages": [{"role": …, "content": …}, …]} is a dialogue, which is rendered with the
+// chat template. Only the assistant's answers in it are learned. Every other file is one document.
+// `chat_template` may be null if there are no dialogues. The tokens are the same for any number of
+// threads, with a cache and without one. A cache that cannot be read or written is not an error.
 //
-// Throws ArgumentError for a file that is empty or has a zero byte, FormatError with the number of
-// the line for a line that is not such an object, UnsupportedError for dialogues without a
-// template, ResourceError when `progress` cancels.
+// Throws ArgumentError for a file that is empty or has a zero byte, and for a line that is not
+// JSON; FormatError for a line that is another JSON value; both name the line. Throws
+// UnsupportedError for dialogues without a template, ResourceError when `progress` cancels.
 DocumentView read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
                             const ChatTemplate* chat_template, const DataOptions& options = {});
 

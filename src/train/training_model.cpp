@@ -15,7 +15,7 @@ namespace limpid {
 
 void check_dropout(const DecoderSpec& spec, double dropout) {
   LIMPID_CHECK(UnsupportedError, dropout == 0 || spec.position == PositionKind::kLearned,
-               "a {} model learns without dropout; it is for GPT-2 and models like it",
+               "a {} model learns without dropout; dropout is for GPT-2 and models like it",
                spec.architecture);
 }
 

@@ -34,12 +34,12 @@ class TrainingModel {
                 const TrainingModelOptions& options = {});
 
   const DecoderSpec& spec() const { return spec_; }
-  // With the values as they are now; for export and for generation.
+  // Returns the checkpoint with the present values, for export and for generation.
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   std::span<Parameter> parameters() { return parameters_; }
   std::span<const Parameter> parameters() const { return parameters_; }
 
-  // The losses of the batch's targets, in nats, in their order, without dropout. Throws
+  // Returns the losses of the batch's targets, in nats, in their order, without dropout. Throws
   // ArgumentError for tokens outside the vocabulary, sequences longer than the model's positions, a
   // batch without targets.
   std::span<const double> losses(const Batch& batch) { return run(batch, 0, false); }
@@ -48,16 +48,17 @@ class TrainingModel {
   // block, and of all that follows it, have their final values.
   std::span<const double> losses_and_gradients(
       const Batch& batch, float factor, const std::function<void(int64_t block)>& complete = {});
-  // The logits of the token that follows: [vocab_size].
+  // Returns the logits of the token that follows, [vocab_size].
   std::vector<float> next_logits(std::span<const int32_t> token_ids);
-  // The place of the first number that is not finite in the forward pass, or else the parameter or
-  // gradient that has one: "ffn_residual of layer 3". Empty when all are finite.
+  // Returns the place of the first number that is not finite: a parameter, a value of the forward
+  // pass ("ffn_residual of layer 3"), or a gradient. Empty when all are finite.
   std::string find_non_finite(const Batch& batch);
-  // From here on gradients are new sums; `finish_gradients` completes those that no batch had.
+  // begin_gradients() begins new sums of gradients, finish_gradients() completes the gradients of
+  // the weights that no batch used.
   void begin_gradients() { tape_.gradients().begin_gradients(); }
   void finish_gradients() { tape_.gradients().finish_gradients(); }
   void zero_gradients();
-  // After the values were changed: every copy that the executor keeps is renewed.
+  // Call after the values have changed. Renews every copy that the executor keeps.
   void refresh();
 
  private:

@@ -29,7 +29,7 @@ Checkpoint f32_shapes(const Checkpoint& shapes) {
   return copy;
 }
 
-// Tokens of one micro-batch, and of one step. Settings may ask for any number.
+// Returns the tokens of one micro-batch and of one step. Settings may ask for any number.
 std::pair<int64_t, int64_t> tokens_of(const TrainingOptions& options) {
   const auto tokens = checked_mul(static_cast<uint64_t>(options.batch_size),
                                   static_cast<uint64_t>(options.seq_len));

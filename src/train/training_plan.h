@@ -16,7 +16,7 @@ struct TrainingPlan {
   uint64_t moments = 0;      // the optimizer's running means
   uint64_t activations = 0;  // the most that a step holds: what the tape keeps, and what is at work
   uint64_t data = 0;         // the tokens
-  int64_t n_processes = 1;   // that train together on this machine, each with all of the above
+  int64_t n_processes = 1;   // processes on this machine; each needs all of the above
   uint64_t available = 0;    // free now, by the system or the control group; 0: unknown
 
   int64_t n_parameters = 0;
@@ -34,8 +34,8 @@ struct TrainingPlan {
   uint64_t total() const { return weights + gradients + moments + activations + data; }
 };
 
-// Of a model with these names and shapes (no data is read), on that many tokens. Throws the errors
-// of read_spec, ResourceError for sizes beyond 64 bits.
+// Returns the plan for a model with these names and shapes (no data is read) on n_tokens tokens.
+// Throws the errors of read_spec, ResourceError for sizes beyond 64 bits.
 TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions& options,
                                 int64_t n_tokens, int64_t n_held_out);
 

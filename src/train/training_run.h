@@ -18,9 +18,10 @@ namespace limpid {
 struct RunOptions {
   std::string executor = "cpu";
   int n_threads = 0;
-  // That train together. Rank 0 opens the folder, and makes its TrainingRun before the others do.
+  // The processes that train together. Rank 0 opens the folder, and constructs its TrainingRun
+  // before the other ranks do.
   std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();
-  std::string token_cache{};  // a folder where tokenized data are kept; "": none
+  std::string token_cache{};  // the folder for tokenized data; "": none
   // Called while data is tokenized, with the bytes so far and in all. False cancels.
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
@@ -33,10 +34,10 @@ struct RunReport {
   std::optional<TrainingSample> sample;
   double tokens_per_second = 0;
 };
-// The plan of a run in this folder: the data is read, and no memory taken for the model. Throws as
-// TrainingRun does, but not for a plan that does not fit.
+// Returns the plan of a run in this folder. Reads the data, but takes no memory for the model.
+// Throws as TrainingRun does, but not for a plan that does not fit.
 TrainingPlan plan_run(const RunFolder& folder, const RunOptions& options);
-// The report as log.jsonl has it.
+// Returns the report as a line of log.jsonl.
 std::string to_json_line(const RunReport& report);
 
 // A run in its folder. The folder's settings decide everything; a run whose folder has checkpoints
@@ -53,13 +54,14 @@ class TrainingRun {
   const RunFolder& folder() const { return folder_; }
   bool finished() const { return finished_; }
 
-  // Collective, as `step`: whether to stop, because one of the ranks has to.
+  // Returns whether any rank passes true, and so all ranks must stop. Collective, like step().
   bool stops(bool here) { return ranks_->any(here); }
-  // One step, logged; a held-out loss, a sample and a checkpoint where they are due. The last step
-  // measures the finished model and changes nothing. Throws DivergedError, ResourceError.
+  // Takes one step and logs it, with a held-out loss, a sample and a checkpoint if they are due.
+  // The last step measures the finished model and changes nothing. Throws DivergedError,
+  // ResourceError.
   RunReport step();
-  // A checkpoint now, and the report with it, unless this step has a checkpoint. Only rank 0 writes
-  // them, and the log.
+  // Writes a checkpoint and the report now, unless this step has a checkpoint. Only rank 0 writes
+  // checkpoints, the report and the log.
   void save();
 
  private:

@@ -24,11 +24,11 @@ struct TrainingSample {
   std::string text;
 };
 
-// Text that the model with these weights writes after the prompt: what inference writes for a
-// checkpoint with the same weights, prompt, seed and temperature. A text that is longer than the
-// model's positions goes on with the newer half of them. The weights are read where they are, and
-// nothing that learns depends on the call. Throws ContextOverflowError for a prompt that is too
-// long, ResourceError.
+// Returns the text that the model with these weights writes after the prompt: the same text as in
+// inference with the same weights, prompt, seed and temperature. When the text is longer than the
+// model's positions, it goes on after the newer half of its tokens. The weights are read where they
+// are, and the call does not affect the training. Throws ContextOverflowError for a prompt that is
+// too long, ResourceError.
 TrainingSample sample_text(const Checkpoint& checkpoint,
                            const std::shared_ptr<const Tokenizer>& tokenizer,
                            const SampleOptions& options);
