@@ -194,7 +194,8 @@ void Trainer::load_state(const std::string& path) {
     }
     std::copy_n(found->second.data, wanted.n_bytes(), state.tensor->data());
   }
-  optimizer_.set_n_steps(count("updates"), count("skipped"));
+  const int64_t n_updates = count("updates");
+  optimizer_.set_n_steps(n_updates, number("skipped", 0, n_updates));
   if (loss_scale_.is_dynamic())
     loss_scale_.set(std::ldexp(1.0, static_cast<int>(number("loss_scale_exponent", -16, 40))),
                     count("loss_scale_steps"));

@@ -7,8 +7,11 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
+#include "checkpoint/temp_file.h"
 #include "executor/executors.h"
+#include "limpid/error.hpp"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid {
@@ -101,6 +104,24 @@ TEST_P(Training, GivesTheSameBitsForAnyThreads) {
   options.n_threads = 3;
   EXPECT_TRUE(expected == whole_run(options));
   EXPECT_LT(expected.losses.back(), expected.losses.front());
+}
+
+TEST(TrainingState, CannotHaveSkippedMoreStepsThanItTook) {
+  const TempFolder folder;
+  const std::string path = folder.path("state.safetensors");
+  const TrainingOptions options = options_of({"adamw", [](TrainingOptions&) {}});
+  Trainer trainer(*model(), make_cpu_executor({.n_threads = 1}), options, documents(), {});
+  step(trainer);
+  trainer.save_state(path);
+  std::string bytes(std::filesystem::file_size(path), '\0');
+  std::ifstream(path, std::ios::binary).read(bytes.data(), std::ssize(bytes));
+  const std::string none = R"("skipped":"0")";
+  const size_t at = bytes.find(none);
+  ASSERT_NE(at, std::string::npos);
+  for (const char* skipped : {R"("skipped":"2")", R"("skipped":"x")"}) {
+    folder.write("state.safetensors", bytes.replace(at, none.size(), skipped));
+    EXPECT_THROW(trainer.load_state(path), FormatError) << skipped;
+  }
 }
 
 // Gradients beyond f16: nothing changes but the scale, until they fit; AdamW does not count the
