@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/check.h"
-#include "base/printable.h"
 #include "base/utf8.h"
 #include "tokenizer/byte_alphabet.h"
 
@@ -31,7 +30,7 @@ TokenizerSpec byte_tokenizer() {
 }
 
 TokenizerSpec character_tokenizer(std::string_view text) {
-  LIMPID_CHECK(ArgumentError, is_clean_utf8(text), "the text is not UTF-8");
+  LIMPID_CHECK(ArgumentError, unicode::is_valid(text), "the text is not UTF-8");
   std::set<std::string_view> characters;  // UTF-8 sorts as code points do
   unicode::for_each_character(text,
                               [&](std::string_view character) { characters.insert(character); });

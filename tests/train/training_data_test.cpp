@@ -37,6 +37,13 @@ TEST(CharacterTokenizer, MergesCharactersOfSeveralBytes) {
   EXPECT_THROW(character_tokenizer("\xFF"), ArgumentError);
 }
 
+TEST(CharacterTokenizer, HasTheCharacterNulOfAJsonText) {
+  const std::string text("a\0b", 3);
+  const auto tokenizer = Tokenizer::create(character_tokenizer(text));
+  EXPECT_EQ(tokenizer->encode(text), (std::vector<TokenId>{1, 0, 2}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+}
+
 TEST(ByteTokenizer, HasEveryByteAndAnEnd) {
   const auto tokenizer = Tokenizer::create(byte_tokenizer());
   std::string bytes(256, '\0');
