@@ -108,6 +108,11 @@ TEST_F(ModelFile, RefusesAHeaderThatContradictsItself) {
   }
 }
 
+TEST(Data, HasNoCharacterThatAModelFileCannotHold) {
+  EXPECT_THROW(Dataset::parse({"anna\nb\0b\n", 9}, "data"), FormatError);
+  EXPECT_EQ(Dataset::parse("anna\n\x01\n", "data").documents().size(), 2U);
+}
+
 TEST_F(ModelFile, NamesTheFileOfAModelThatIsTooLarge) {
   write_safetensors(path_,
                     {{"format", "limpid.microgpt"},

@@ -60,6 +60,9 @@ std::string Alphabet::decode(Token token) const {
 }
 
 Dataset Dataset::parse(std::string_view text, const std::string& name) {
+  // The file of a model could not hold the alphabet.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
+    throw FormatError(name, zero, "text", "has a zero byte; the file is not text");
   const std::u32string points = from_utf8(text, name);
   Dataset dataset;
   for (size_t begin = 0; begin <= points.size();) {

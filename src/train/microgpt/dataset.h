@@ -39,8 +39,8 @@ class Alphabet {
 class Dataset {
  public:
   // Reads lines of UTF-8 `text`, removes white space around them, and skips empty lines. `name` is
-  // the file for messages. Throws FormatError for text that is not UTF-8, for no document, and for
-  // too many.
+  // the file for messages. Throws FormatError for text that is not UTF-8 or has a zero byte, for no
+  // document, and for too many.
   static Dataset parse(std::string_view text, const std::string& name);
 
   const std::vector<std::u32string>& documents() const { return documents_; }
