@@ -46,14 +46,14 @@ void encode_plain(std::span<const float> values, std::byte* destination, Convert
   }
 }
 
+}  // namespace
+
 void check_whole_blocks(DType dtype, size_t n_elements) {
   const DTypeInfo& info = dtype_info(dtype);
   LIMPID_CHECK(ShapeError, n_elements % info.block_size == 0,
                "{} elements are not a whole number of {} blocks of {}", n_elements, info.name,
                info.block_size);
 }
-
-}  // namespace
 
 float f16_to_f32(uint16_t bits) {
   const uint32_t magnitude = bits & 0x7fffu;

@@ -17,9 +17,12 @@ uint16_t f32_to_f16(float value);
 float bf16_to_f32(uint16_t bits);
 uint16_t f32_to_bf16(float value);
 
-// Decodes out.size() elements that start at `source` (the start of a block) into f32.
-// Bit-equal to the `gguf` package's dequantisation. Throws UnsupportedError for integer types other
-// than i8/u8.
+// Throws ShapeError unless the elements are a whole number of blocks.
+void check_whole_blocks(DType dtype, size_t n_elements);
+
+// Decodes out.size() elements that start at `source` (the start of a block) into f32. Bit-equal to
+// the `gguf` package's dequantisation. Throws UnsupportedError for integer types other than i8/u8,
+// ShapeError as check_whole_blocks does.
 void decode_row(DType dtype, const std::byte* source, std::span<float> out);
 
 // The whole tensor as f32, in row-major order.

@@ -35,12 +35,9 @@ void quantize_blocks(std::span<const float> values, const ColumnFacts& facts,
 void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,
                   std::byte* destination) {
   if (is_plain_float(dtype)) return encode_row(dtype, values, destination);
-  const DTypeInfo& info = dtype_info(dtype);
   LIMPID_CHECK(UnsupportedError, is_quantized(dtype), "tensors cannot be quantised to {}",
-               info.name);
-  LIMPID_CHECK(ShapeError, values.size() % info.block_size == 0,
-               "{} elements are not a whole number of {} blocks of {}", values.size(), info.name,
-               info.block_size);
+               dtype_info(dtype).name);
+  check_whole_blocks(dtype, values.size());
   for (const std::span<const float> columns : {facts.importance, facts.mean}) {
     LIMPID_CHECK(ShapeError, columns.empty() || columns.size() == values.size(),
                  "facts about {} columns for {} values", columns.size(), values.size());

@@ -18,6 +18,7 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/mapped_file.h"
 #include "base/parse_number.h"
 #include "export/export_model.h"
 #include "export/lora_export.h"
@@ -34,11 +35,7 @@ constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 
 std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  LIMPID_CHECK(ResourceError, in.good() || in.eof(), "cannot read {}", path.string());
-  return std::move(text).str();
+  return std::string(text_of(*MappedFile::open(path.string())));
 }
 
 // Locks the folder for this process, until the descriptor is closed.

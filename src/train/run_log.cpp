@@ -17,7 +17,7 @@ template <typename Read>
 void for_each_line(const std::string& folder, RunRecord record, Read&& read) {
   const fs::path path = fs::path(folder) / file_name(record);
   std::error_code absent;
-  if (!fs::exists(path, absent) || fs::file_size(path, absent) == 0) return;
+  if (!fs::exists(path, absent)) return;
   const auto file = MappedFile::open(path.string());
   std::string_view text = text_of(*file);
   while (!text.empty()) {
