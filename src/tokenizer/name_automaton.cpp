@@ -8,6 +8,13 @@
 
 namespace limpid {
 
+// When the names are sorted by their reversed bytes, the names that end with the same string are
+// adjacent. A node is such a string, and `ranges` has its names; the byte to the left of the string
+// divides the range among the children. Example: "ab", "cb", "d" are sorted as they stand. The
+// start has the children "b" (ab, cb) and "d"; "b" has the children "ab" and "cb".
+//
+// Nodes are made in the order of their depth. The failure link of a child is what next() gives for
+// the failure link of its parent, a shorter string, so the nodes that next() visits are complete.
 NameAutomaton::NameAutomaton(std::span<const std::string> names) : shorter_(names.size(), kNone) {
   size_t n_bytes = 0;
   for (const std::string& name : names) n_bytes += name.size();
