@@ -102,6 +102,7 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
   config.pad = read_name(root, "pad_token");
   config.add_bos = read_flag(root, "add_bos_token");
   config.add_eos = read_flag(root, "add_eos_token");
+  config.add_prefix_space = root.boolean("add_prefix_space", false);
   if (const auto added = root.find("added_tokens_decoder")) {
     for (const auto& [key, value] : added->object()) {
       const JsonPlace place(path, fmt::format("added_tokens_decoder.{}", key.substr(0, 20)), value);

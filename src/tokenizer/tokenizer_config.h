@@ -23,6 +23,7 @@ struct TokenizerConfig {
   std::string tokenizer_class;
   std::optional<std::string> bos, eos, unknown, pad;
   std::optional<bool> add_bos, add_eos;
+  bool add_prefix_space = false;    // before every text; of vocab.json and merges.txt
   std::vector<Token> added_tokens;  // ascending ids
 };
 

@@ -87,6 +87,8 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
     throw_format_error(vocab->path(), "file",
                        "has no merges.txt beside it; a vocabulary alone cannot form tokens");
   }
+  LIMPID_CHECK(UnsupportedError, !config.add_prefix_space,
+               "{}: add_prefix_space: a space before every text is not supported", config.file);
   TokenizerSpec spec = vocab == nullptr ? read_merges_alone(merges->path(), text_of(*merges))
                                         : read_vocab_and_merges(vocab->path(), text_of(*vocab),
                                                                 merges->path(), text_of(*merges));

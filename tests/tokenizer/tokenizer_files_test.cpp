@@ -159,8 +159,11 @@ TEST(TokenizerFiles, OneFileOrAFolder) {
   const auto qwen = tokenizer_from(files);
   EXPECT_EQ(qwen->spec().pre_tokenizer, PreTokenizer::kQwen2);
   EXPECT_TRUE(qwen->spec().normalize_nfc);
-  folder.write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
-  EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.folder())), UnsupportedError);
+  for (const char* other : {R"({"tokenizer_class": "RobertaTokenizer"})",
+                            R"({"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": true})"}) {
+    folder.write("tokenizer_config.json", other);
+    EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.folder())), UnsupportedError) << other;
+  }
   folder.write("tokenizer.json", "{");  // rules before the others, also when it is broken
   EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.folder())), FormatError);
 }
