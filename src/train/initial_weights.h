@@ -10,14 +10,15 @@
 
 namespace limpid {
 
-// A checkpoint of names and shapes (model/configuration.h) with f32 tensors in memory, filled as
-// GPT-2's were (Radford et al. 2019, section 2.3): matrices and embeddings from a normal
-// distribution of deviation 0.02, those that add to the residual stream from one of
-// 0.02 / sqrt(2 n_layers), norms 1, biases 0. The numbers depend on the seed, the tensor's name and
-// the element only. Throws ResourceError.
+// Returns the checkpoint of these names and shapes (model/configuration.h) with f32 tensors in
+// memory, which are filled as GPT-2's were (Radford et al. 2019, section 2.3): matrices and
+// embeddings from a normal distribution of deviation 0.02, matrices that add to the residual stream
+// from one of deviation 0.02 / sqrt(2 n_layers), norms with 1, biases with 0. The numbers depend
+// only on the seed, the tensor's name and the element. Throws ResourceError.
 std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed);
 
-// Numbers that are uniform in [-bound, bound). They depend on the seed, the name and the element.
+// Fills `values` with numbers that are uniform in [-bound, bound) and depend only on the seed, the
+// name and the element.
 void fill_uniform(std::span<float> values, double bound, uint64_t seed, std::string_view name);
 
 }  // namespace limpid

@@ -8,11 +8,11 @@
 
 namespace limpid {
 
-// "Open MPI v4.1.4, …", or "" for a build without MPI.
+// Returns "Open MPI v4.1.4", or "" for a build without MPI.
 std::string mpi_version();
 
-// How many processes mpirun (or another launcher of Open MPI or MPICH) started together with this
-// one, as its environment says; 1: this process was started alone.
+// Returns how many processes, this one included, mpirun (or another launcher of Open MPI or MPICH)
+// started together, as the environment says. 1: this process was started alone.
 int n_launched_processes();
 
 // Connects to the other processes. Call it once in a process. Throws UnsupportedError for a build

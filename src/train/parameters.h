@@ -30,12 +30,13 @@ struct Parameter {
   bool decays() const { return value->shape().rank() > 1; }
 };
 
-// A copy of a checkpoint whose tensors are f32 tensors in memory, with the rows of Q and K in
-// half-split order, as a saved run has them: a resumed run then adds in the same order. Everything
-// else (configuration, tokenizer) is shared. Throws the errors of read_spec, ResourceError.
+// Returns a copy of a checkpoint whose tensors are f32 tensors in memory. The rows of Q and K are
+// in half-split order, as in the checkpoints of a run, so that a resumed run adds in the same
+// order. Everything else (configuration, tokenizer) is shared. Throws the errors of read_spec,
+// ResourceError.
 std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint);
 
-// One parameter for each tensor of such a copy, in order of their names.
+// Returns one parameter for each tensor of such a copy, in the order of their names.
 std::vector<Parameter> make_parameters(const Checkpoint& checkpoint);
 
 }  // namespace limpid

@@ -7,13 +7,13 @@
 
 namespace limpid {
 
-// The 256 bytes, and <|endoftext|>, which ends a document.
+// Returns the tokenizer of the 256 bytes, and of <|endoftext|>, which ends a document.
 TokenizerSpec byte_tokenizer();
 
-// The characters that occur in `text`, in order of their code points, as nanoGPT's are. Characters
-// of several bytes are merged from their bytes, which follow as tokens of their own. Other
-// characters have no token and are left out when a text is encoded. Throws ArgumentError for text
-// that is not UTF-8.
+// Returns the tokenizer of the characters that occur in `text`, in the order of their code points,
+// as in nanoGPT. Characters of several bytes are merged from their bytes, which follow as tokens of
+// their own. Other characters have no token and are left out when a text is encoded. Throws
+// ArgumentError for text that is not UTF-8.
 TokenizerSpec character_tokenizer(std::string_view text);
 
 }  // namespace limpid

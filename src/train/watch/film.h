@@ -10,15 +10,15 @@
 
 namespace limpid {
 
-// The losses so far for the page: {"stride", "means"}.
+// Returns the losses so far for the page: {"stride", "means"}.
 Json curve_json(const LossCurve& curve);
 
-// One file without anything else; it asks a server that it comes from for states (LiveRun). Text of
+// Returns the live page as one file. The page asks its server for states (LiveRun). Text of
 // `network` is data and never markup.
 std::string live_network_page(const Json& network);
 
-// Snapshots that are kept while a network learns. Every so many steps one is kept; when they are
-// too many or too large, every second one goes and the distance doubles.
+// Keeps snapshots while a network learns, one every so many steps. When the snapshots become too
+// many or too large, every second one is dropped and the distance doubles.
 class Film {
  public:
   static constexpr size_t kMostFrames = 240;
@@ -27,13 +27,13 @@ class Film {
   // `n_steps` are planned.
   explicit Film(int64_t n_steps);
 
-  // Whether a frame of that step is kept.
+  // Returns whether a frame of that step is kept.
   bool wants(int64_t step) const { return step % distance_ == 0; }
   void add(std::string snapshot);
-  // The last frame, whatever its step is.
+  // Sets the last frame, whatever its step is.
   void end(std::string snapshot) { last_ = std::move(snapshot); }
 
-  // The page of live_network_page, with the frames in it.
+  // Returns the page of live_network_page with the frames in it.
   std::string page(const Json& network, const LossCurve& curve) const;
 
  private:

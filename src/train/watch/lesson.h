@@ -26,17 +26,17 @@ class Lesson {
   int64_t steps_done() const { return step_; }
   void set_learning_rate(double rate) { config_.learning_rate = rate; }
 
-  // Loss and gradients of the next points: the mean of log(1 + exp(-z)) for points of the second
-  // kind, and of log(1 + exp(z)) for the others.
+  // Computes loss and gradients of the next points. The loss is the mean of log(1 + exp(-z)) for
+  // points of the second kind, and of log(1 + exp(z)) for the others.
   double look();
   // look(), then `before_update`, then the update. Returns the loss before the update.
   double step(const std::function<void(double loss)>& before_update = {});
-  // The share of all points that the network has on the right side.
+  // Returns the share of all points for which the network expects the right kind.
   double accuracy();
 
   Json network() const;
-  // After look(): the numbers for the page, and z over the whole plane for the decision boundary,
-  // [kGrid, kGrid] from (-1, -1), as probabilities of the second kind times 255.
+  // Call it after look(). Returns the numbers for the page, and the probabilities of the second
+  // kind over the whole plane, times 255, for the decision boundary: [kGrid, kGrid] from (-1, -1).
   Json snapshot();
   static constexpr int64_t kGrid = 60;
 
@@ -57,7 +57,7 @@ class Lesson {
 
   void place_points(std::string_view task);
   void place_weights();
-  // Gives the neurons of each layer, inputs first.
+  // Returns the neurons of each layer, inputs first.
   std::vector<microgpt::Row> forward(double x, double y);
   double logit(double x, double y);
 

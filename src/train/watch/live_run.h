@@ -21,9 +21,9 @@ class LiveRun {
  public:
   struct Control {
     bool paused = false;
-    // The limit while somebody looks; 0: unlimited. Unlimited too while nobody looks.
+    // The limit while somebody looks; 0: no limit. There is no limit while nobody looks.
     double steps_per_second = 0;
-    double learning_rate = 0;  // what the training makes of it is its own affair
+    double learning_rate = 0;  // the training decides how to use it
   };
   // Gives the snapshot of the current step as JSON. Called on the training's thread only.
   using Snapshot = std::function<std::string()>;
@@ -36,14 +36,14 @@ class LiveRun {
 
   // ---- for those who look, on any thread
 
-  // Answers with the first state that is newer than `version`; -1: with the next one. Steps and
-  // commands make new states.
+  // Answers with the first state that is newer than `version`, or with the next state if `version`
+  // is -1. Steps and commands make new states.
   void ask(int64_t version, Answer answer);
   // Obeys a JSON object with some of "paused" (bool), "steps" (how many a paused run goes on),
   // "steps_per_second" and "learning_rate". Throws ArgumentError for anything else.
   // Changes nothing after the end.
   void command(std::string_view json);
-  // Whether a question was asked since the run was made.
+  // Returns whether a question was asked since the run was made.
   bool was_asked() const { return was_asked_; }
 
   // ---- for the training's thread
@@ -54,8 +54,8 @@ class LiveRun {
     return is_busy_.load(std::memory_order_relaxed) && attend(snapshot, cancelled);
   }
   Control control() const;
-  // The last state, which later questions get too. Waits up to five seconds for somebody who looks
-  // to fetch it.
+  // Makes the last state, which later questions get too. If somebody looks, waits up to five
+  // seconds for the state to be fetched.
   void finish(const Snapshot& snapshot);
 
  private:

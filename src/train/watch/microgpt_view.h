@@ -25,7 +25,7 @@ class MicrogptView {
   MicrogptView& operator=(const MicrogptView&) = delete;
 
   Json network() const;
-  // Between Trainer::look() and the update that follows.
+  // Call it between Trainer::look() and the update that follows.
   Json snapshot(const microgpt::Trainer& trainer);
 
  private:

@@ -25,7 +25,7 @@ std::string packed_f32(std::span<const float> numbers);
 
 class NetworkJson {
  public:
-  // Gives the number of the group. `labels` are names of its neurons, or empty.
+  // Returns the number of the group. `labels` are names of its neurons, or empty.
   int add_group(const std::string& name, int64_t column, int64_t size,
                 const std::vector<std::string>& labels = {});
   // Rows of the matrix belong to the neurons of `to`, columns to those of `from`; the other way

@@ -1,4 +1,4 @@
-// Adam with vectors, for both engines.
+// Adam with vectors, for the scalar engine and the fast engine.
 #pragma once
 
 #include "train/microgpt/adam_step.h"
