@@ -36,7 +36,7 @@ constexpr size_t kMostSamples = 60;
 constexpr SvgInk kMeasured = kBlueInk;
 constexpr SvgInk kHeldOut{"orange", "#d55e00", 2, "6 3"};
 
-// At most `most` of `items`, evenly spread, the first and the last among them.
+// Returns at most `most` of `items`, evenly spread; the first and the last are among them.
 template <typename Item>
 std::vector<Item> spread(const std::vector<Item>& items, size_t most) {
   if (items.size() <= most) return items;
@@ -45,7 +45,7 @@ std::vector<Item> spread(const std::vector<Item>& items, size_t most) {
   return chosen;
 }
 
-// Means of neighbours, so that at most kMostPoints remain.
+// Replaces neighbours by their mean, so that at most kMostPoints remain.
 std::vector<SvgPoint> thinned(const std::vector<SvgPoint>& points) {
   const size_t n = (points.size() + kMostPoints - 1) / kMostPoints;
   if (n <= 1) return points;
@@ -135,8 +135,8 @@ std::string kind_of(const std::string& name) {
   return dot == name.npos ? name : name.substr(dot + 1);
 }
 
-// The share of a histogram's numbers in each power of two from `lowest` to `highest`. Smaller ones,
-// and zeros, are in the first row.
+// Returns the share of a histogram's numbers in each power of two from `lowest` to `highest`.
+// Smaller numbers, and zeros, are in the first row.
 std::vector<double> shares_of(const ValueHistogram& histogram, int lowest, int highest) {
   double total = 0;
   for (const int64_t count : histogram.counts) total += static_cast<double>(count);
@@ -148,8 +148,8 @@ std::vector<double> shares_of(const ValueHistogram& histogram, int lowest, int h
   return shares;
 }
 
-// The powers of two that hold at least a thousandth of the numbers of some step; zeros aside, which
-// would stretch the map.
+// Returns the least and the largest power of two that hold at least a thousandth of the numbers of
+// some step. Zeros do not count; they would stretch the map.
 std::pair<int, int> range_of(const std::vector<ValueHistogram>& histograms) {
   constexpr double kFewest = 1e-3;
   int lowest = ValueHistogram::kHighest;

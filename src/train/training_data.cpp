@@ -179,7 +179,7 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
       });
 }
 
-// The documents of a part of the data, after those of earlier parts.
+// Appends the documents of a part of the data to those of earlier parts.
 void append(TokenDocuments& all, const TokenDocuments& part) {
   if (!part.learned.empty()) all.learned.resize(all.ids.size(), 1);
   for (const int64_t begin : part.begins) all.begins.push_back(all.n_tokens() + begin);

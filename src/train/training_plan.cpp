@@ -20,7 +20,7 @@
 namespace limpid {
 namespace {
 
-// The copy that learns (copy_to_f32), without its values.
+// Returns the copy that learns (copy_to_f32), without its values.
 Checkpoint f32_shapes(const Checkpoint& shapes) {
   Checkpoint copy = shapes;
   copy.row_order = RowOrder::kHalfSplit;
@@ -70,7 +70,8 @@ std::set<std::string> projections_of(const Checkpoint& f32, const DecoderSpec& s
   return names;
 }
 
-// What GradientSum keeps besides the gradients: a sum over rounds, and what ranks exchange.
+// Returns the number of gradients in memory, with what GradientSum keeps besides: a sum over
+// rounds, and what ranks exchange.
 int64_t n_gradients(int64_t n_learning, const TrainingOptions& options) {
   const int64_t n_ranks = options.ranks->size();
   int64_t n = n_learning;

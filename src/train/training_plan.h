@@ -26,9 +26,9 @@ struct TrainingPlan {
   int64_t tokens_per_step = 0;
   int64_t steps_per_epoch = 0;  // rounded up
   int64_t n_steps = 0;          // updates of the whole run
-  // Of the matrix products of one step, forward and backward; a multiplication and an addition
-  // count as two. 6 x parameters x tokens where all of a model learns. The products of attention
-  // (queries, keys and values) are not counted.
+  // The operations of the matrix products of one step, forward and backward; a multiplication and
+  // an addition count as two. 6 x parameters x tokens where all of a model learns. The products of
+  // queries, keys and values within attention are not counted.
   double operations_per_step = 0;
 
   uint64_t total() const { return weights + gradients + moments + activations + data; }

@@ -57,7 +57,7 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
   return find_tokenizer_files(path);
 }
 
-// As many rows in the embedding as the tokenizer has tokens.
+// Gives the embedding as many rows as the tokenizer has tokens.
 void set_vocab_size(Checkpoint& shapes, int64_t n) {
   const std::string architecture(shapes.metadata.string("general.architecture").value_or(""));
   shapes.metadata.set(architecture + ".vocab_size", {n, "u32"});
@@ -80,8 +80,8 @@ bool begins_anew(const RunSettings& settings, const std::optional<RunFolder::Sav
   return !saved && settings.model.empty();
 }
 
-// The newest checkpoint, or what the run begins with; of a new model the shapes. Of an adapter a
-// checkpoint has only the adapter.
+// Returns the newest checkpoint, or what the run begins with: for a new model, its shapes. The
+// checkpoint of an adapter has only the adapter, so the model is opened too.
 std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
                                                const std::optional<RunFolder::SavedStep>& saved) {
   const RunSettings& settings = folder.settings();

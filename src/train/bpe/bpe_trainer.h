@@ -50,7 +50,7 @@ struct TrainedBpe {
   size_t n_special = 0;             // the special tokens are the ids below
   PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
 
-  // What was learned from.
+  // The text that the merges were learned from.
   uint64_t n_bytes = 0;
   uint64_t n_words = 0;
   uint64_t n_different_words = 0;

@@ -1,4 +1,4 @@
-// What is known of each pair of adjacent tokens, by pair.
+// A hash table from pairs of adjacent tokens to their counts and places.
 #pragma once
 
 #include <cstdint>

@@ -87,7 +87,7 @@ inline void gradient_rows(const Projection<T>& of, int64_t row, int64_t col, int
   }
 }
 
-// As many rows of the gradient as fit in registers beside x and the factors.
+// The number of rows of the gradient that fit in registers beside x and the factors.
 template <typename T>
 inline constexpr int kRowsAtOnce = kLanes<T> < 8 ? kLanes<T> : 8;
 
