@@ -157,26 +157,38 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
   const std::string& path = *piece.path;
   for_each_object(
       path, piece.text, piece.n_lines_before, [&](const Json& object, const auto& fail) {
-        if (const auto found = object.find("text"); found != object.end() && found->is_string()) {
-          append_document(documents, found->get_ref<const std::string&>(), tokenizer);
-          return;
-        }
+        const auto text = object.find("text");
+        const bool is_text = text != object.end() && text->is_string();
         const auto messages = object.find("messages");
         const auto is_message = [](const Json& message) {
           return message.is_object() && message.contains("role") && message["role"].is_string();
         };
-        if (messages == object.end() || !messages->is_array() || messages->empty() ||
-            !std::ranges::all_of(*messages, is_message)) {
+        if (!is_text && (messages == object.end() || !messages->is_array() || messages->empty() ||
+                         !std::ranges::all_of(*messages, is_message))) {
           fail("needs a `text`, or `messages`: a list of objects, each with a `role`");
         }
-        LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
+        LIMPID_CHECK(UnsupportedError, is_text || chat_template != nullptr,
                      "{} has dialogues, and the model has no chat template to render them", path);
         try {
-          append_dialogue(documents, *messages, tokenizer, *chat_template);
-        } catch (const Error& error) {  // of the template, which does not know the line
+          if (is_text) {
+            append_document(documents, text->get_ref<const std::string&>(), tokenizer);
+          } else {
+            append_dialogue(documents, *messages, tokenizer, *chat_template);
+          }
+        } catch (const Error& error) {  // of tokenizer or template, which do not know the line
           fail(error.what());
         }
       });
+}
+
+// The tokenizer refuses texts of 2 GiB, and its split expressions may take too many steps. It does
+// not know the file.
+void append_text(TokenDocuments& documents, const Piece& piece, const Tokenizer& tokenizer) {
+  try {
+    append_document(documents, piece.text, tokenizer, piece.part);
+  } catch (const Error& error) {
+    throw ArgumentError(fmt::format("{}: {}", *piece.path, error.what()));
+  }
 }
 
 // Appends the documents of a part of the data to those of earlier parts.
@@ -219,7 +231,7 @@ class Tokenization {
       if (piece.is_json_lines) {
         append_json_lines(documents, piece, tokenizer_, chat_template_);
       } else {
-        append_document(documents, piece.text, tokenizer_, piece.part);
+        append_text(documents, piece, tokenizer_);
       }
       report(piece.text.size());
     } catch (...) {

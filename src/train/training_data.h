@@ -33,9 +33,10 @@ struct DataOptions {
 // `chat_template` may be null if there are no dialogues. The tokens are the same for any number of
 // threads, with a cache and without one. A cache that cannot be read or written is not an error.
 //
-// Throws ArgumentError for a file that is empty or has a zero byte, and for a line that is not
-// JSON; FormatError for a line that is another JSON value; both name the line. Throws
-// UnsupportedError for dialogues without a template, ResourceError when `progress` cancels.
+// Throws ArgumentError for a file that is empty, has a zero byte, or cannot be tokenized, and for a
+// line that is not JSON; FormatError for a line that is another JSON value or cannot be tokenized;
+// the message names the line. Throws UnsupportedError for dialogues without a template,
+// ResourceError when `progress` cancels.
 DocumentView read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
                             const ChatTemplate* chat_template, const DataOptions& options = {});
 

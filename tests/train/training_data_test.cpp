@@ -259,6 +259,25 @@ TEST(Dialogues, NameTheLineAtFault) {
             std::string::npos);
 }
 
+TEST(Documents, NameThePlaceThatTheTokenizerRefuses) {
+  TokenizerSpec spec = byte_tokenizer();
+  spec.splits.emplace_back().pattern = "(a+a+)+b";
+  const auto tokenizer = Tokenizer::create(spec);
+  const TempFolder folder;
+  const std::string slow(100, 'a');  // some 2^100 ways to divide the letters
+  const std::pair<std::string, std::string> cases[] = {
+      {folder.write("slow.txt", slow), "slow.txt: "},
+      {folder.write("slow.jsonl", "{\"text\": \"b\"}\n{\"text\": \"" + slow + "\"}\n"), "line 2"}};
+  for (const auto& [path, place] : cases) {
+    try {
+      read_documents({&path, 1}, *tokenizer, nullptr);
+      ADD_FAILURE() << path;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(Schedules, RiseAndFall) {
   Schedule schedule{ScheduleKind::kCosine, 1.0, 0.1, 10, 110};
   EXPECT_NEAR(schedule.at(0), 1.0 / 11, 1e-12);
