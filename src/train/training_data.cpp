@@ -111,9 +111,10 @@ void add_pieces(const std::string& path, const DataText& data, const Tokenizer& 
   }
 }
 
-// What strftime_now tells the templates: noon of 1 January 2025, UTC. So a run has the same tokens
-// on every day.
-constexpr int64_t kNow = 1'735'732'800;
+// What strftime_now tells the templates: 10:30 on 1 January 2025, UTC. So a run has the same tokens
+// on every day. strftime_now tells the local time, and at 10:30 UTC the day is the same from Hawaii
+// (UTC-10) to New Zealand (UTC+13).
+constexpr int64_t kNow = 1'735'727'400;
 
 size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());

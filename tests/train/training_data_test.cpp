@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 #include <numeric>
 #include <set>
 
@@ -319,6 +321,24 @@ TEST(Dialogues, AreTheSameOnAnyDay) {
   const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
   EXPECT_EQ(tokenizer->decode(std::vector<TokenId>(documents.ids.begin(), documents.ids.end())),
             "2025hi");
+}
+
+TEST(Dialogues, AreTheSameFromHawaiiToNewZealand) {
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  const ChatTemplate chat_template("{{ strftime_now('%Y-%m-%d') }}");
+  const TempFolder folder;
+  const std::string path =
+      folder.write("a.jsonl", R"({"messages": [{"role": "user", "content": "hi"}]})");
+  const char* const zone = std::getenv("TZ");
+  const std::string before = zone == nullptr ? "" : zone;
+  for (const char* other : {"HST10", "UTC0", "NZDT-13"}) {  // POSIX counts hours to the west
+    ::setenv("TZ", other, 1);
+    ::tzset();
+    const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
+    EXPECT_EQ(tokenizer->decode(documents.ids), "2025-01-01") << other;
+  }
+  zone == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", before.c_str(), 1);
+  ::tzset();
 }
 
 }  // namespace
