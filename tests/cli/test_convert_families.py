@@ -123,7 +123,7 @@ class HuggingFace(Families):
         # From pairs, the elements of a head that do not turn are summed in another order.
         error = numpy.abs(self.logits(one) - expected).max() / expected.std()
         self.assertLess(error, 1e-5)
-        self.assertIn("rotates 4 of 8", self.refuse(one, "--to", "safetensors"))
+        self.assertIn("rotates 4 of the 8", self.refuse(one, "--to", "safetensors"))
         rows = tensors_of(one)["blk.1.attn_q.weight"]
         before = safetensors.numpy.load_file(source / "model.safetensors")
         order = [0, 2, 1, 3, 4, 5, 6, 7]  # the first four in pairs
@@ -399,7 +399,9 @@ class Tokenizers(Families):
         """No program opens a GGUF file with more tokens than rows of the embedding."""
         source = tiny_models.write_llama_folder(self.folder / "hf", 93)
         write_letters(source)
-        self.assertIn("has 94 tokens, but the embedding has 93 rows", self.refuse(source))
+        self.assertIn(
+            "has 94 tokens, but the embedding has 93 rows", self.refuse(source, "--to", "gguf")
+        )
 
 
 if __name__ == "__main__":
