@@ -18,7 +18,7 @@
 // its group, for a few neighbouring tokens. Llama 3.2 1B has 32 query heads on 8 KV heads, 4 per
 // group, so a task has 6 tokens, and a prompt of 600 tokens is 100 x 8 tasks.
 //  - Many tasks (a prompt): attend_whole. A thread takes a task and goes through its blocks.
-//  - Few tasks and many blocks (decode has one task per KV head): attend_split. Threads share the
+//  - Few tasks of many blocks (decode has one task per KV head): attend_split. Threads share the
 //    blocks too, in waves of kBlocksPerWave blocks. In a wave, threads first compute the partials
 //    of its blocks, in any order, each in memory of its own. Then each task merges its partials
 //    into its state, in order of position. A wave of 64 blocks is 4,096 positions, and the next
@@ -39,8 +39,9 @@ namespace {
 
 constexpr int64_t kBlocksPerWave = 64;  // blocks whose partials are kept at once
 constexpr int64_t kBlocksPerChunk = 4;  // blocks that a thread takes at a time
-constexpr int64_t kFewBlocks = 8;       // work on so few blocks is shorter than waking a thread
-constexpr int64_t kTasksPerThread = 4;  // with fewer tasks, threads share blocks (attend_split)
+// Blocks, counted for each query: work on so few is shorter than waking a thread.
+constexpr int64_t kFewQueryBlocks = 32;
+constexpr int64_t kTasksPerThread = 4;  // with fewer long tasks, threads share their blocks
 // Keys that one thread appends in about the time that it takes to wake another one.
 constexpr int64_t kElementsToShare = 16384;
 
@@ -347,14 +348,17 @@ Activation CpuExecutor::attention(const Activation& q, const Activation& k, cons
   append(call, data(k), data(v));
 
   const int64_t n_tasks = call.n_tasks();
-  int64_t n_blocks = 0;  // of all tasks
+  int64_t n_query_blocks = 0;
+  int64_t most_blocks = 0;  // of a task
   for (const TokenTile& tile : token_tiles_) {
     const int64_t last = inputs_.positions[static_cast<size_t>(tile.end - 1)];
-    n_blocks += (last / kKvBlock + 1) * (n_tasks / static_cast<int64_t>(token_tiles_.size()));
+    const int64_t n_blocks = last / kKvBlock + 1;
+    n_query_blocks += n_blocks * (tile.end - tile.begin) * shape.n_heads;
+    most_blocks = std::max(most_blocks, n_blocks);
   }
-  if (pool_.size() == 1 || n_blocks <= kFewBlocks) {
+  if (pool_.size() == 1 || n_query_blocks <= kFewQueryBlocks) {
     for (int64_t task = 0; task < n_tasks; ++task) attend_whole(call, task, 0);
-  } else if (n_tasks < kTasksPerThread * pool_.size()) {
+  } else if (n_tasks < kTasksPerThread * pool_.size() && most_blocks > kBlocksPerChunk) {
     attend_split(call);
   } else {
     std::atomic<int64_t> next{n_tasks};  // the longest tasks go first, and short ones fill the gaps
