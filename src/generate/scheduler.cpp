@@ -134,7 +134,7 @@ bool Scheduler::tick_locked() {
   drop_completed();
   if (active_.empty()) {
     publish_usage();
-    return false;
+    return usage().n_waiting > 0;  // what the end of a cancelled task has submitted
   }
   admit();
   plan();

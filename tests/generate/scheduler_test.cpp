@@ -136,6 +136,26 @@ TEST(Scheduler, PromptsTakeTurnsWhereATickHasNoRoomForAll) {
   finish(engine);
 }
 
+// A server's thread sleeps when a tick returns false.
+TEST(Scheduler, ATickThatOnlyEndsTasksSeesWhatTheirEndSubmits) {
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(2000);
+  Request next{"another", {}};
+  next.options.n_predict = 2;
+  GenerationTask::Listener listener;
+  listener.on_token = [](std::string_view, const GenerationResult&) {};
+  listener.on_end = [&](const GenerationResult&, const std::exception_ptr&) {
+    submit(engine, next);
+  };
+  const GenerationOptions options;
+  options.cancel.cancel();
+  engine.scheduler().submit(std::make_shared<GenerationTask>(
+      engine, engine.tokenizer()->encode("cancelled"), options, 256, listener));
+  finish(engine);
+  EXPECT_TRUE(next.ended);
+}
+
 TEST(Scheduler, FindsThePrefixOfAnEarlierRequest) {
   const auto model = open_tiny();
   Engine& engine = *engine_of(model);
