@@ -62,7 +62,8 @@ void declare(CLI::App& app, TemplateFlags& values) {
              "do not open the answer's turn");
   add_option(app, "--bos TEXT", values.bos, "bos_token (the model's own)");
   add_option(app, "--eos TEXT", values.eos, "eos_token (the model's own)");
-  add_option(app, "--now SECONDS", values.now, "Unix time for strftime_now (the clock)");
+  add_option(app, "--now SECONDS", values.now,
+             "Unix time for strftime_now, as UTC (the clock, in local time)");
   declare_model_path(app, values.model);
   declare_overrides(app, values.model);
 }

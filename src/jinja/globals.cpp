@@ -65,6 +65,8 @@ Value global_raise_exception(BuiltinCall& call) {
 }
 
 // datetime.now().strftime: no zone, so %z and %Z are empty; the clock here counts whole seconds.
+// The clock gives local time. A time that the caller gives is UTC, so its text is the same
+// everywhere.
 Value global_strftime_now(BuiltinCall& call) {
   const std::string_view given = call.string(0);
   std::string format;
@@ -75,14 +77,16 @@ Value global_strftime_now(BuiltinCall& call) {
     if (next != '\0') ++i;
   }
   if (format.empty()) return make_string(call.budget, TracedText());
-  const auto now = static_cast<time_t>(call.interpreter.now());
-  std::tm local{};
-  if (localtime_r(&now, &local) == nullptr) fail("the time cannot be written as a date");
+  const bool is_given = call.interpreter.now() != 0;
+  const time_t now = is_given ? static_cast<time_t>(call.interpreter.now()) : std::time(nullptr);
+  std::tm date{};
+  if ((is_given ? gmtime_r(&now, &date) : localtime_r(&now, &date)) == nullptr)
+    fail("the time cannot be written as a date");
   const size_t most = 256 * format.size();
   call.budget.check_room(most);
   call.budget.spend_bytes(most);
   std::string text(most, '\0');
-  text.resize(std::strftime(text.data(), most, format.c_str(), &local));
+  text.resize(std::strftime(text.data(), most, format.c_str(), &date));
   return make_string(call.budget, TracedText(std::move(text), call[0].traced().origin()));
 }
 

@@ -82,6 +82,7 @@ class Interpreter {
   size_t position() const { return at_; }
 
   Budget& budget() { return budget_; }
+  // Unix seconds for strftime_now; 0: the clock.
   int64_t now() const { return now_; }
   // The methods that builtins use: they call values, filters and tests, and read attributes of
   // objects.

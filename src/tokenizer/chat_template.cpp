@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -124,8 +123,7 @@ jinja::TracedText ChatTemplate::render_traced(const TemplateInputs& inputs) cons
     throw ArgumentError("the extra variables of a chat template must be an object");
   }
   jinja::Budget budget(limits_.max_steps, limits_.max_memory_bytes, limits_.max_depth);
-  const int64_t now = inputs.now != 0 ? inputs.now : static_cast<int64_t>(std::time(nullptr));
-  jinja::Interpreter interpreter(budget, limits_.max_output_bytes, now);
+  jinja::Interpreter interpreter(budget, limits_.max_output_bytes, inputs.now);
   try {
     define_inputs(interpreter, inputs);
     return interpreter.render(*parsed_);

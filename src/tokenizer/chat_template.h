@@ -32,7 +32,7 @@ struct TemplateInputs {
   std::string bos_token;         // empty: undefined, as for a tokenizer without BOS
   std::string eos_token;
   bool add_generation_prompt = true;
-  int64_t now = 0;  // Unix seconds for strftime_now, local time; 0: the clock
+  int64_t now = 0;  // Unix seconds for strftime_now, which are UTC; 0: the clock, in local time
 };
 
 // The template called raise_exception: the template works but rejects these messages.

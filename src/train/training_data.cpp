@@ -111,10 +111,9 @@ void add_pieces(const std::string& path, const DataText& data, const Tokenizer& 
   }
 }
 
-// What strftime_now tells the templates: 10:30 on 1 January 2025, UTC. So a run has the same tokens
-// on every day. strftime_now tells the local time, and at 10:30 UTC the day is the same from Hawaii
-// (UTC-10) to New Zealand (UTC+13).
-constexpr int64_t kNow = 1'735'727'400;
+// What strftime_now tells the templates: noon on 1 January 2025, UTC. So a run has the same tokens
+// on every day.
+constexpr int64_t kNow = 1'735'732'800;
 
 size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -158,27 +157,29 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
   const std::string& path = *piece.path;
   for_each_object(
       path, piece.text, piece.n_lines_before, [&](const Json& object, const auto& fail) {
-        const auto text = object.find("text");
-        const bool is_text = text != object.end() && text->is_string();
+        // Tokenizer and template do not know the line.
+        const auto on_this_line = [&](const auto& append_it) {
+          try {
+            append_it();
+          } catch (const Error& error) {
+            fail(error.what());
+          }
+        };
+        if (const auto text = object.find("text"); text != object.end() && text->is_string()) {
+          return on_this_line(
+              [&] { append_document(documents, text->get_ref<const std::string&>(), tokenizer); });
+        }
         const auto messages = object.find("messages");
         const auto is_message = [](const Json& message) {
           return message.is_object() && message.contains("role") && message["role"].is_string();
         };
-        if (!is_text && (messages == object.end() || !messages->is_array() || messages->empty() ||
-                         !std::ranges::all_of(*messages, is_message))) {
+        if (messages == object.end() || !messages->is_array() || messages->empty() ||
+            !std::ranges::all_of(*messages, is_message)) {
           fail("needs a `text`, or `messages`: a list of objects, each with a `role`");
         }
-        LIMPID_CHECK(UnsupportedError, is_text || chat_template != nullptr,
+        LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
                      "{} has dialogues, and the model has no chat template to render them", path);
-        try {
-          if (is_text) {
-            append_document(documents, text->get_ref<const std::string&>(), tokenizer);
-          } else {
-            append_dialogue(documents, *messages, tokenizer, *chat_template);
-          }
-        } catch (const Error& error) {  // of tokenizer or template, which do not know the line
-          fail(error.what());
-        }
+        on_this_line([&] { append_dialogue(documents, *messages, tokenizer, *chat_template); });
       });
 }
 
