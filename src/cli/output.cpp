@@ -121,14 +121,9 @@ void set_json_log() { log_is_json = true; }
 // line of log of its own.
 void print_event(std::string_view line, std::string_view name, const Json& members) {
   if (log_is_json) return print_json_log(name, members);
-  std::string one_line;
-  for (const char c : line) {
-    if (c == '\n') {
-      one_line += "\\n";
-    } else {
-      one_line += c;
-    }
-  }
+  std::string one_line(line);
+  for (size_t i = 0; (i = one_line.find('\n', i)) != std::string::npos;)
+    one_line.replace(i, 1, "\\n");
   print_log(one_line);
 }
 

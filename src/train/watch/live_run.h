@@ -21,7 +21,7 @@ class LiveRun {
  public:
   struct Control {
     bool paused = false;
-    // The limit while somebody looks; 0: no limit. There is no limit while nobody looks.
+    // A limit that holds while a page is open; 0: none.
     double steps_per_second = 0;
     double learning_rate = 0;  // the training decides how to use it
   };
