@@ -148,9 +148,9 @@ void declare_overrides(CLI::App& app, ModelFlags& values) {
   add_option(app, "--lora DIR[=SCALE]", values.options.lora,
              "an adapter in PEFT's layout; may be given several times");
   add_list(
-      app, "--lora-scaled DIR:SCALE",
+      app, "--lora-scaled LIST",
       [&](const std::string& list) { return read_scaled_adapters(list, values.options.lora); },
-      "the same in llama.cpp's spelling; several between commas");
+      "the same in llama.cpp's spelling: DIR:SCALE, several between commas");
 }
 
 // At most what a pool takes (base/thread_pool.h).

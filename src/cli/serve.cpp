@@ -182,7 +182,7 @@ std::string load_first(ModelShelf& shelf) {
 HttpOptions http_options(const ServeFlags& values) {
   HttpOptions options = values.http;
   options.port = static_cast<uint16_t>(values.port);
-  options.n_threads = static_cast<int>(values.n_threads_http);
+  options.n_threads = values.n_threads_http > 0 ? static_cast<int>(values.n_threads_http) : 2;
   options.limits.write_time = std::chrono::seconds(values.timeout);
   if (values.log) {
     options.log = [](const HttpLogEntry& entry) {

@@ -33,8 +33,8 @@ void declare_http(CLI::App& app, ServeFlags& values) {
              "seconds that a client may leave an answer unread (600)", "LLAMA_ARG_TIMEOUT");
   add_option(app, "--drain-time N", values.drain_time, Range{0, 86400},
              "seconds that running answers have after SIGTERM or Ctrl-C (30)");
-  add_option(app, "--threads-http N", values.n_threads_http, {1, 256},
-             "threads that read requests and write answers (2)", "LLAMA_ARG_THREADS_HTTP");
+  add_option(app, "--threads-http N", values.n_threads_http, {-1, 256},
+             "threads that read requests and write answers; -1: 2 (-1)", "LLAMA_ARG_THREADS_HTTP");
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "answers at a time; with -c, each has an equal part of that context; -1: 32, and the "
              "context is not divided (-1)",
              "LLAMA_ARG_N_PARALLEL");
-  add_switch(app, "-kvu,--kv-unified,!--no-kv-unified", values.is_unified,
+  add_switch(app, "-kvu,--kv-unified,!-no-kvu,!--no-kv-unified", values.is_unified,
              "with -c and -np: each answer may use all of the context (off)",
              "LLAMA_ARG_KV_UNIFIED");
   add_option(app, "--cache-tokens N", values.n_cache_tokens, Range{0, 1e9},
@@ -81,16 +81,17 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
          "LLAMA_ARG_CACHE_IDLE_SLOTS");
   ignore("-bs,--backend-sampling", "tokens are always chosen on the CPU",
          "LLAMA_ARG_BACKEND_SAMPLING");
-  ignore("-cb,--cont-batching,!--no-cont-batching", "batching is always continuous",
+  ignore("-cb,--cont-batching,!-nocb,!--no-cont-batching", "batching is always continuous",
          "LLAMA_ARG_CONT_BATCHING");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
   add_option(app, "--slot-save-path FOLDER", values.slot_folder,
-             "where /slots saves what the KV cache holds of a slot's text");
+             "where /slots saves what the KV cache holds of a slot's text",
+             "LLAMA_ARG_SLOT_SAVE_PATH");
   add_switch(app, "--metrics,!--no-metrics", values.metrics, "answer /metrics (off)",
              "LLAMA_ARG_ENDPOINT_METRICS");
-  add_switch(app, "--ui,!--no-ui", values.page, "answer / with a page to chat on (on)",
-             "LLAMA_ARG_UI");
+  add_switch(app, "--ui,--webui,!--no-ui,!--no-webui", values.page,
+             "answer / with a page to chat on (on)", "LLAMA_ARG_UI");
   add_switch(app, "--log,!--no-log", values.log,
              "a line on stderr for each request, without its text (on)");
   add_switch(app, "--log-jsonl,!--no-log-jsonl", values.log_is_json,

@@ -17,7 +17,7 @@ struct ServeFlags {
   GenerationFlags generation;
   HttpOptions http;
   int64_t port = 8080;
-  int64_t n_threads_http = 2;
+  int64_t n_threads_http = -1;
   int64_t timeout = 600;
   int64_t drain_time = 30;
   int64_t n_parallel = -1;  // -1: not given

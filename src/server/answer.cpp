@@ -92,7 +92,7 @@ class AnswerInProgress {
 
   void choice_end(size_t choice, const GenerationResult& result, const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
-    count(result);
+    count(choice, result);
     if (error) tell_failure(as_api_error(error));
     if (!has_failed_ && stream_) {
       tell_prompt(choice);
@@ -132,14 +132,16 @@ class AnswerInProgress {
   // Once for each choice, when its prompt is complete.
   void tell_prompt(size_t choice) {
     if (std::exchange(prompt_told_[choice], char{1})) return;
-    const size_t n_each = results_.choices.size() / results_.prompts.size();
-    const std::vector<TokenLogprobs>& tokens = results_.prompts[choice / n_each];
+    const std::vector<TokenLogprobs>& tokens = results_.prompts[choice / n_each()];
     if (!tokens.empty()) reply_->write(shape_->prompt(choice, tokens));
   }
 
-  void count(const GenerationResult& result) {
+  size_t n_each() const { return results_.choices.size() / results_.prompts.size(); }
+
+  // The client is told of each prompt once: its other choices find what the first one evaluated.
+  void count(size_t choice, const GenerationResult& result) {
     const GenerationTimings& timings = result.timings;
-    results_.n_cached_tokens += timings.n_reused;
+    if (choice % n_each() == 0) results_.n_cached_tokens += timings.n_reused;
     results_.n_generated += timings.n_generated;
     const bool was_left = result.stop_reason == StopReason::kCancelled && !has_failed_;
     if (was_left && !std::exchange(was_left_, true)) metrics_.n_cancelled.add(1);
@@ -224,38 +226,40 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
       served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);
   for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
   std::vector<GenerationService::Id> ids;
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const size_t first = i * n_each;
-    GenerationRequest request;
-    request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]));
-    for (const GenerationOptions& options : request.choices) progress->add_choice(options.cancel);
-    request.prompt = std::move(prompts[i]);
-    request.mix = mix;
-    request.slot = settings.slot;
-    request.on_start = [progress, first](int64_t slot) { progress->start(first, slot); };
-    if (settings.wants_prompt_logprobs()) {
-      request.on_prompt_token = [progress, i](const TokenLogprobs& token) {
-        progress->prompt_token(i, token);
+  try {
+    QueuePlace place = served->service->take_place();
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const size_t first = i * n_each;
+      GenerationRequest request;
+      request.place = i + 1 < prompts.size() ? place : std::move(place);
+      request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]));
+      for (const GenerationOptions& options : request.choices) progress->add_choice(options.cancel);
+      request.prompt = std::move(prompts[i]);
+      request.mix = mix;
+      request.slot = settings.slot;
+      request.on_start = [progress, first](int64_t slot) { progress->start(first, slot); };
+      if (settings.wants_prompt_logprobs()) {
+        request.on_prompt_token = [progress, i](const TokenLogprobs& token) {
+          progress->prompt_token(i, token);
+        };
+      }
+      if (settings.stream && settings.return_progress) {
+        request.on_prompt = [progress, first, n_total = std::ssize(request.prompt)](
+                                int64_t n_done, int64_t n_found) {
+          progress->progress({first, n_total, n_found, n_done});
+        };
+      }
+      request.on_token = [progress, first](const TokenEvent& event) {
+        progress->token({first + event.choice, event.text, event.ids, event.logprobs});
       };
-    }
-    if (settings.stream && settings.return_progress) {
-      request.on_prompt = [progress, first, n_total = std::ssize(request.prompt)](int64_t n_done,
-                                                                                  int64_t n_found) {
-        progress->progress({first, n_total, n_found, n_done});
+      request.on_end = [progress, first](size_t choice, const GenerationResult& result,
+                                         const std::exception_ptr& error) {
+        progress->choice_end(first + choice, result, error);
       };
-    }
-    request.on_token = [progress, first](const TokenEvent& event) {
-      progress->token({first + event.choice, event.text, event.ids, event.logprobs});
-    };
-    request.on_end = [progress, first](size_t choice, const GenerationResult& result,
-                                       const std::exception_ptr& error) {
-      progress->choice_end(first + choice, result, error);
-    };
-    try {
       ids.push_back(served->service->submit(std::move(request)));
-    } catch (...) {
-      return progress->fail(std::current_exception());
     }
+  } catch (...) {
+    return progress->fail(std::current_exception());
   }
   reply->on_gone([served, ids] { served->service->cancel(ids); });
 }

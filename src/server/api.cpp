@@ -23,16 +23,15 @@ struct Route {
   std::string_view path;  // with a '/' at its end: all paths that go on after it
   // The second kind needs a model: the one that the request names.
   std::variant<void (*)(const ServerCall& call), void (*)(const ApiCall& call)> endpoint;
-  ApiStyle style = ApiStyle::kOpenAi;
   bool needs_key = true;
 };
 
 constexpr Route kRoutes[] = {
-    {"GET", "/health", say_healthy, ApiStyle::kOpenAi, false},
-    {"GET", "/v1/health", say_healthy, ApiStyle::kOpenAi, false},
-    {"GET", "/v1/models", list_models, ApiStyle::kOpenAi, false},
-    {"GET", "/v1/models/", tell_model, ApiStyle::kOpenAi, false},
-    {"GET", "/models", list_models, ApiStyle::kOpenAi, false},
+    {"GET", "/health", say_healthy, false},
+    {"GET", "/v1/health", say_healthy, false},
+    {"GET", "/v1/models", list_models, false},
+    {"GET", "/v1/models/", tell_model, false},
+    {"GET", "/models", list_models, false},
     {"POST", "/models/load", load_model},
     {"POST", "/models/unload", unload_model},
     {"POST", "/v1/chat/completions", chat_completions},
@@ -56,16 +55,16 @@ constexpr Route kRoutes[] = {
     {"GET", "/slots", slots},
     {"POST", "/slots/", slot_action},
     {"GET", "/metrics", print_metrics},
-    {"POST", "/v1/messages", anthropic_messages, ApiStyle::kAnthropic},
-    {"POST", "/v1/messages/count_tokens", anthropic_count_tokens, ApiStyle::kAnthropic},
-    {"POST", "/api/chat", ollama_chat, ApiStyle::kOllama},
-    {"POST", "/api/generate", ollama_generate, ApiStyle::kOllama},
-    {"POST", "/api/embed", ollama_embed, ApiStyle::kOllama},
-    {"GET", "/api/tags", ollama_tags, ApiStyle::kOllama},
-    {"GET", "/api/version", ollama_version, ApiStyle::kOllama},
+    {"POST", "/v1/messages", anthropic_messages},
+    {"POST", "/v1/messages/count_tokens", anthropic_count_tokens},
+    {"POST", "/api/chat", ollama_chat},
+    {"POST", "/api/generate", ollama_generate},
+    {"POST", "/api/embed", ollama_embed},
+    {"GET", "/api/tags", ollama_tags},
+    {"GET", "/api/version", ollama_version},
     {"POST", "/predict", vertex_predict},
     {"POST", "/explain", explain_answer},
-    {"GET", "/explain.html", explain_frame_page, ApiStyle::kOpenAi, false},
+    {"GET", "/explain.html", explain_frame_page, false},
     {"GET", "/cors-proxy", refuse_proxy},
     {"POST", "/cors-proxy", refuse_proxy},
 };
@@ -133,12 +132,11 @@ void look_at_props(const ServerCall& call) {
 }  // namespace
 
 void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
-  ApiStyle style = ApiStyle::kOpenAi;
+  const ApiStyle style = style_of(request.path);
   try {
     const auto file = options_.offers_page ? web_answer(request) : std::nullopt;
     if (file) return reply->send(*file);
     const Route& route = route_of(request);
-    style = route.style;
     if (route.needs_key && !options_.keys.allow(request))
       throw ApiError(401, "a valid API key is missing");
     if (is_draining_) throw ApiError(503, "the server is shutting down");

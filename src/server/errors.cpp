@@ -49,6 +49,11 @@ ApiError overflow(const ContextOverflowError& error, const std::string& prompt_f
 
 }  // namespace
 
+ApiStyle style_of(std::string_view path) {
+  if (path.starts_with("/api/")) return ApiStyle::kOllama;
+  return path.starts_with("/v1/messages") ? ApiStyle::kAnthropic : ApiStyle::kOpenAi;
+}
+
 ApiError::ApiError(int status, const std::string& message, std::string param, std::string type)
     : Error(message),
       more(Json::object()),
@@ -107,6 +112,10 @@ HttpAnswer error_answer(ApiStyle style, const ApiError& error) {
     answer.headers.emplace_back("Retry-After", "1");
   if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
+}
+
+HttpAnswer refusal(std::string_view path, int status, std::string_view message) {
+  return error_answer(style_of(path), ApiError(status, std::string(message)));
 }
 
 std::string json_line(const Json& json) {

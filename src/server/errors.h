@@ -18,6 +18,9 @@ using Json = nlohmann::ordered_json;
 //   kOllama     {"error": "message"}
 enum class ApiStyle : uint8_t { kOpenAi, kAnthropic, kOllama };
 
+// Of paths that no endpoint has, too: a client can read an error of its own API only.
+ApiStyle style_of(std::string_view path);
+
 // A request that is refused, or that failed, and what the client learns about it.
 class ApiError : public Error {
  public:
@@ -44,6 +47,8 @@ ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt
 // The error in the shape of an API, without the status.
 Json error_json(ApiStyle style, const ApiError& error);
 HttpAnswer error_answer(ApiStyle style, const ApiError& error);
+// An error that is found before any endpoint is called.
+HttpAnswer refusal(std::string_view path, int status, std::string_view message);
 
 // JSON in one line. Bytes that are not UTF-8 become U+FFFD.
 std::string json_line(const Json& json);

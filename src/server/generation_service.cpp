@@ -82,7 +82,8 @@ class RunningGeneration {
                        std::span(so_far.logprobs).subspan(n_logprobs)});
   }
 
-  // The slot is free before the client hears of the end: it may save it at once. A request that is
+  // The slot and the place are free before the client hears of the end: it may save the slot, or
+  // ask again, at once. A request that is
   // cancelled in the queue gets no slot: it would replace the slot's text by its own, which was
   // never evaluated.
   void end(size_t choice, const GenerationResult& result, std::exception_ptr error) {
@@ -94,6 +95,7 @@ class RunningGeneration {
       std::vector<TokenId> tokens = std::move(request_.prompt);
       tokens.insert(tokens.end(), ids_.begin(), ids_.end());
       on_all_ended_(std::move(tokens));
+      request_.place.reset();
     }
     request_.on_end(choice, result, std::move(error));
     if (is_last) drop_tasks();
@@ -183,13 +185,17 @@ void GenerationService::wake() {
 
 // The queue has a bound: requests that wait cost memory, and a client that is told at once to come
 // again can ask another server. A request that could run at once does not count as waiting: with 32
-// at a time and 256 places in the queue, the 289th request is refused. A request counts once,
-// whatever its number of choices: counted each, the choices of its first prompt could keep out its
-// other prompts.
+// at a time and 256 places in the queue, the 289th request is refused.
+QueuePlace GenerationService::take_place() {
+  const int64_t n = ++n_places_;
+  QueuePlace place(this, [this](const void*) { --n_places_; });
+  if (n > options_.n_parallel + options_.n_queued) throw QueueFullError("the queue is full");
+  return place;
+}
+
 GenerationService::Id GenerationService::add(std::function<void()> cancel) {
   const std::lock_guard lock(mutex_);
-  if (is_ending_ || std::ssize(cancels_) >= options_.n_parallel + options_.n_queued)
-    throw QueueFullError("the queue is full");
+  if (is_ending_) throw QueueFullError("the queue is full");
   cancels_[++last_id_] = std::move(cancel);
   return last_id_;
 }
@@ -219,16 +225,17 @@ GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
     throw ContextOverflowError(std::ssize(request.tokens), n_ctx());
   const CancelToken cancelled;
   const Id id = add([cancelled] { cancelled.cancel(); });
-  const auto on_end = [this, id, tell = std::move(request.on_end)](std::span<const float> embedding,
-                                                                   std::exception_ptr error) {
+  auto on_end = [this, id, tell = std::move(request.on_end), place = std::move(request.place)](
+                    std::span<const float> embedding, std::exception_ptr error) mutable {
+    place.reset();
     tell(embedding, std::move(error));
     end(id, {}, false);
   };
   try {
     Engine& engine = *engine_of(model_);
     engine.scheduler().submit(std::make_shared<EmbeddingTask>(
-        engine, std::move(request.tokens), request.pooling, request.normalize, cancelled, on_end,
-        std::move(request.mix)));
+        engine, std::move(request.tokens), request.pooling, request.normalize, cancelled,
+        std::move(on_end), std::move(request.mix)));
   } catch (...) {
     end(id, {}, false);
     throw;

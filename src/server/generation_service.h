@@ -1,6 +1,7 @@
 // What the APIs need from an engine: requests go in, tokens come out on the engine's thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -32,11 +33,15 @@ struct TokenEvent {
   std::span<const TokenLogprobs> logprobs;  // of ids; empty unless they were asked for
 };
 
+// A place among the requests that run or wait; it is free again when nothing holds it.
+using QueuePlace = std::shared_ptr<void>;
+
 // One prompt, continued once for each of `choices`. The callbacks come one at a time on the
 // engine's thread; they must not wait, throw, or call the service.
 struct GenerationRequest {
   std::vector<TokenId> prompt;
   std::vector<GenerationOptions> choices;
+  QueuePlace place{};
   std::shared_ptr<const AdapterMix> mix{};  // of the model's adapters; null: as it was opened
   int64_t slot = -1;                        // the slot to take if it is free; -1: any
   // It has left the queue and has this slot; -1: none, because it was cancelled in the queue, or
@@ -64,6 +69,7 @@ struct EmbeddingRequest {
   Pooling pooling = Pooling::kMean;
   bool normalize = true;
   std::shared_ptr<const AdapterMix> mix{};
+  QueuePlace place{};
   // Once, on the engine's thread; without an embedding when it was cancelled or failed.
   std::function<void(std::span<const float> embedding, std::exception_ptr error)> on_end;
 };
@@ -88,8 +94,11 @@ class GenerationService {
   GenerationService& operator=(const GenerationService&) = delete;
   ~GenerationService();  // what runs is cancelled
 
-  // Throws QueueFullError, ArgumentError for options out of range, and ContextOverflowError for a
-  // prompt that does not fit.
+  // One for a request of a client, whatever its number of prompts: with one for each, a request of
+  // many prompts could be refused by a server that has nothing else to do. Throws QueueFullError.
+  QueuePlace take_place();
+  // Throws ArgumentError for options out of range, ContextOverflowError for a prompt that does not
+  // fit, and QueueFullError when the service ends.
   Id submit(GenerationRequest request);
   Id submit(EmbeddingRequest request);
   // Other work on the model, in pieces. `advance` is called between two steps, on the engine's
@@ -127,7 +136,6 @@ class GenerationService {
   void work();
   // A piece of the first of jobs_, which then goes to the end; false without one.
   bool advance_job();
-  // Throws QueueFullError.
   Id add(std::function<void()> cancel);
   void wake();
   int64_t take_slot(Id id, int64_t wanted);
@@ -138,7 +146,8 @@ class GenerationService {
 
   LanguageModel model_;
   ServiceOptions options_;
-  mutable std::mutex mutex_;  // guards what follows
+  std::atomic<int64_t> n_places_{0};  // that are taken
+  mutable std::mutex mutex_;          // guards what follows
   std::condition_variable submitted_;
   std::map<Id, std::function<void()>> cancels_;  // of all requests that have not ended
   std::deque<std::function<bool()>> jobs_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "server/errors.h"
 #include "server/http_reply.h"
 #include "server/http_request_check.h"
 #include "server/http_text.h"
@@ -84,8 +85,7 @@ void HttpConnection::on_read(ErrorCode error, size_t n_bytes) {
   is_reading_ = false;
   if (state_ == State::kClosed) return;
   if (error) return take_end();
-  const bool begins_request = state_ == State::kHeader && input_.empty();
-  if (begins_request) read_deadline_ = Clock::now() + limits().header_time;
+  if (waits_for_request()) read_deadline_ = Clock::now() + limits().header_time;
   input_.append(read_buffer_.data(), n_bytes);
   take_input();
   // Bytes of the next request may wait until the last ones of this answer are written.
@@ -125,8 +125,7 @@ void HttpConnection::read_header() {
   using Check = HttpHeaderCheck::State;
   const Check check = header_check_.look(input_);
   if (check == Check::kMalformed) return refuse(400, "the request's header is malformed");
-  const bool too_long = header_check_.n_bytes() > limits().header_bytes;
-  if (check == Check::kTooManyFields || too_long)
+  if (check == Check::kTooManyFields || header_check_.n_bytes() > limits().header_bytes)
     return refuse(431, "the request's header is too large");
   if (check == Check::kComplete) parse_header();
 }
@@ -138,8 +137,9 @@ void HttpConnection::parse_header() {
   ErrorCode error;
   parser_->put(asio::buffer(input_.data(), header_check_.n_bytes()), error);
   input_.erase(0, header_check_.n_bytes());
-  if (error == http::error::body_limit) return refuse(413, "the request's body is too large");
-  if (error || !parser_->is_header_done()) return refuse(400, "the request's header is malformed");
+  const bool too_large = error == http::error::body_limit;
+  if (!too_large && (error || !parser_->is_header_done()))
+    return refuse(400, "the request's header is malformed");
 
   const auto& message = parser_->get();
   request_.method = std::string(message.method_string());
@@ -147,6 +147,7 @@ void HttpConnection::parse_header() {
     request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
   if (!read_target(std::string_view(message.target().data(), message.target().size()), request_))
     return refuse(400, "the request's target is not a path");
+  if (too_large) return refuse(413, "the request's body is too large");
   // The parser knows no other versions than 1.0 and 1.1.
   HttpProblem problem = header_problem(request_, message.version() == 10);
   if (problem.status == 0) problem = sender_problem(request_, shared_->options);
@@ -179,9 +180,8 @@ void HttpConnection::read_body() {
     if (error == http::error::need_more) {
       if (n_taken == 0) break;
     } else if (error) {
-      const bool too_large = error == http::error::body_limit;
-      return refuse(too_large ? 413 : 400, too_large ? "the request's body is too large"
-                                                     : "the request's body is malformed");
+      if (error == http::error::body_limit) return refuse(413, "the request's body is too large");
+      return refuse(400, "the request's body is malformed");
     }
   }
   if (parser_->is_done()) return dispatch();
@@ -234,14 +234,14 @@ void HttpConnection::dispatch() {
   try {
     shared_->handler(std::move(request), reply);
   } catch (const std::exception&) {
-    reply->send({500, "application/json", http_error_body(500, "the server failed")});
+    reply->send(refusal(request_.path, 500, "the server failed"));
   }
 }
 
 void HttpConnection::refuse(int status, std::string_view message) {
   begin_answer();
   status_ = status;
-  const HttpAnswer answer{status, "application/json", http_error_body(status, message)};
+  const HttpAnswer answer = refusal(request_.path, status, message);
   queue(header_text(answer, BodyLength::kKnown, false) + answer.body, After::kClose, false);
 }
 
@@ -365,10 +365,10 @@ void HttpConnection::abort() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
 }
 
-void HttpConnection::close_if_idle() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    const bool is_idle = self->state_ == State::kHeader && self->input_.empty();
-    if (is_idle || self->state_ == State::kHandshake) self->close();
+void HttpConnection::close_if_idle_since(Clock::time_point time) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), time] {
+    const bool is_idle = self->state_ == State::kHandshake || self->waits_for_request();
+    if (is_idle && self->waits_since() < time) self->close();
   });
 }
 

@@ -63,12 +63,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool queue(std::string_view bytes, After after, bool is_stream);
   void set_status(int status) { status_ = status; }
   void abort();
-  void close_if_idle();
+  // Closes it if it has been waiting for the header of a request, or of TLS, since before `time`.
+  void close_if_idle_since(Clock::time_point time);
   // Ends the connection if a time limit has passed.
   void check_time(Clock::time_point now);
   // Since when it has been waiting for the header of a request; kNever if it does anything else.
   Clock::time_point waits_since() const { return waits_since_; }
   const HttpShared& shared() const { return *shared_; }
+  const std::string& path() const { return request_.path; }  // of the request that is answered
 
  private:
   enum class State { kHandshake, kHeader, kBody, kAnswer, kLinger, kClosed };
@@ -95,6 +97,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void expire();
   void close();
   void log(int status);
+  bool waits_for_request() const { return state_ == State::kHeader && input_.empty(); }
   After after_output() {
     const std::lock_guard lock(output_mutex_);
     return after_output_;

@@ -4,6 +4,8 @@
 // effect.
 #include "server/http_reply.h"
 
+#include "server/errors.h"
+
 namespace limpid {
 
 ConnectionReply::ConnectionReply(std::shared_ptr<HttpConnection> connection, Context context)
@@ -12,7 +14,7 @@ ConnectionReply::ConnectionReply(std::shared_ptr<HttpConnection> connection, Con
 // A handler that forgets an answer must not leave the client waiting.
 ConnectionReply::~ConnectionReply() {
   if (state_ == State::kWaiting)
-    send({500, "application/json", http_error_body(500, "the request was not answered")});
+    send(refusal(connection_->path(), 500, "the request was not answered"));
   if (state_ == State::kStreaming) connection_->abort();
 }
 

@@ -17,6 +17,8 @@ Tcp::endpoint endpoint_of(const Strand& strand, const std::string& host, uint16_
   ErrorCode error;
   Tcp::resolver resolver(strand);
   const auto found = resolver.resolve(host, std::to_string(port), Tcp::resolver::passive, error);
+  LIMPID_CHECK(UnsupportedError, !host.ends_with(".sock"),
+               "[server] {} is a UNIX socket, which is not supported: give an address", host);
   LIMPID_CHECK(ArgumentError, !error && !found.empty(),
                "[server] '{}' is not an address of this machine: {}", host, error.message());
   return found.begin()->endpoint();
@@ -81,7 +83,8 @@ std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
 
 // The end has three steps, which tick() takes. stop() sets a flag and a time and nothing else, so
 // any thread may call it.
-//   draining   connections without a request close; answers that are under way go on
+//   draining   answers that are under way go on; connections without a request close, new ones only
+//              after kFarewell, because a client that has just come is to be told why (503)
 //   over       the last answer has ended, or `patience` is used up: the listeners close
 //   farewell   clients get kFarewell to close, or less if `patience` ends sooner; then connections
 //              are aborted, no work is left, and run() returns
@@ -119,7 +122,8 @@ class HttpServer::Impl {
   }
 
   void stop(std::chrono::milliseconds patience) {
-    drain_end_ = Clock::now() + patience;
+    drain_began_ = Clock::now();
+    drain_end_ = drain_began_.load() + patience;
     shared_->is_draining = true;
   }
 
@@ -194,7 +198,9 @@ class HttpServer::Impl {
     const bool is_over = is_draining && (shared_->n_answers == 0 || now >= drain_end_.load());
     for (const auto& connection : connections()) {
       connection->check_time(now);
-      if (is_draining) connection->close_if_idle();
+      if (is_draining)
+        connection->close_if_idle_since(is_over ? now
+                                                : std::max(drain_began_.load(), now - kFarewell));
       if (is_over && now >= drain_end_.load()) connection->abort();
     }
     if (is_over) {
@@ -213,7 +219,7 @@ class HttpServer::Impl {
   std::vector<Listener> listeners_;
   uint16_t port_;
   asio::steady_timer timer_;
-  Deadline drain_end_ = kNever;
+  Deadline drain_began_ = kNever, drain_end_ = kNever;
 };
 
 HttpServer::HttpServer(HttpOptions options, HttpHandler handler)

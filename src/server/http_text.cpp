@@ -45,10 +45,10 @@ bool same_name(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-std::vector<std::string> split_list(std::string_view list) {
+std::vector<std::string> split_list(std::string_view list, char separator) {
   std::vector<std::string> parts;
   while (!list.empty()) {
-    std::string_view part = list.substr(0, list.find(','));
+    std::string_view part = list.substr(0, list.find(separator));
     list.remove_prefix(std::min(list.size(), part.size() + 1));
     part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
     part = part.substr(0, part.find_last_not_of(' ') + 1);
@@ -195,11 +195,6 @@ std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_a
 std::string chunk_text(std::string_view data) {
   std::string text = fmt::format("{:x}\r\n", data.size());
   return text.append(data).append("\r\n");
-}
-
-std::string http_error_body(int status, std::string_view message) {
-  return fmt::format(R"({{"error":{{"message":"{}","type":"{}","param":null,"code":{}}}}})",
-                     message, status >= 500 ? "server_error" : "invalid_request_error", status);
 }
 
 }  // namespace limpid

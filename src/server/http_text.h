@@ -40,7 +40,4 @@ std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_a
 // "5\r\nhello\r\n"
 std::string chunk_text(std::string_view data);
 
-// The JSON of an error that the HTTP layer itself found. `message` needs no escapes.
-std::string http_error_body(int status, std::string_view message);
-
 }  // namespace limpid

@@ -110,7 +110,7 @@ Json generation_settings_json(const GenerationOptions& options, const Tokenizer*
           {"n_keep", options.n_keep},
           {"n_probs", std::max(options.n_logprobs, 0)},
           {"grammar", ""},
-          {"samplers", sampler.order}};
+          {"samplers", split_list(sampler.order, ';')}};
 }
 
 Json model_props(const ServedModel& served) {

@@ -63,8 +63,12 @@ uint64_t size_of(const std::string& path) {
 
 void slots(const ApiCall& call) {
   if (!call.api.options().offers_slots) throw ApiError(501, "/slots is turned off on this server");
+  const std::vector<GenerationService::Slot> all = call.served.service->slots();
+  if (query_value(call.request.query, "fail_on_no_slot") == "1" &&
+      std::ranges::all_of(all, &GenerationService::Slot::is_running))
+    throw ApiError(503, "no slot is free");
   auto list = Json::array();
-  for (const GenerationService::Slot& slot : call.served.service->slots()) {
+  for (const GenerationService::Slot& slot : all) {
     list.push_back({{"id", list.size()},
                     {"n_ctx", call.served.n_ctx()},
                     {"n_tokens", slot.n_tokens},

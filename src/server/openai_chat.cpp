@@ -2,7 +2,7 @@
 //
 //   data: {…, "choices":[{"index":0,"delta":{"role":"assistant","content":null},…}]}
 //   data: {…, "choices":[{"index":0,"delta":{"content":"The"},"finish_reason":null,…}]}
-//   data: {…, "choices":[{"index":0,"delta":{},"finish_reason":"stop",…}]}
+//   data: {…, "choices":[{"index":0,"delta":{},"finish_reason":"stop",…}],"timings":{…}}
 //   data: {…, "choices":[], "usage":{…}}        with stream_options.include_usage
 //   data: [DONE]
 //
@@ -31,11 +31,7 @@ class ChatShape final : public OpenAiShape {
   }
 
   std::string progress(const PromptProgress& progress) override {
-    Json event =
-        object(Json::array({choice({progress.choice, {}, {}, {}}, Json::object(), nullptr)}), true);
-    event["prompt_progress"] = progress_json(progress);
-    event["timings"] = timings_json(progress);
-    return sse_event(event);
+    return progress_chunk(choice({progress.choice, {}, {}, {}}, Json::object(), nullptr), progress);
   }
 
   std::string token(const TokenEvent& event) override {
@@ -43,7 +39,8 @@ class ChatShape final : public OpenAiShape {
   }
 
   std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
-    return chunk(choice(rest, Json::object(), finish_reason(result.stop_reason)));
+    return last_chunk(choice(rest, Json::object(), finish_reason(result.stop_reason)),
+                      result.timings);
   }
 
   Json whole(const AnswerResults& results) override {

@@ -42,12 +42,17 @@ class CompletionShape final : public OpenAiShape {
     return chunk(prompt_choice(index, tokens));
   }
 
+  std::string progress(const PromptProgress& progress) override {
+    return progress_chunk(choice(progress.choice, "", {}, nullptr), progress);
+  }
+
   std::string token(const TokenEvent& event) override {
     return chunk(choice(event.choice, std::string(event.text), event.logprobs, nullptr));
   }
 
   std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
-    return chunk(choice(rest.choice, "", rest.logprobs, finish_reason(result.stop_reason)));
+    return last_chunk(choice(rest.choice, "", rest.logprobs, finish_reason(result.stop_reason)),
+                      result.timings);
   }
 
   Json whole(const AnswerResults& results) override {

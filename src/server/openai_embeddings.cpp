@@ -140,9 +140,11 @@ void answer_embeddings(const ApiCall& call, ApiStyle style) {
   for (const auto& text : texts) progress->count_tokens(text.size());
   std::vector<GenerationService::Id> ids;
   try {
+    QueuePlace place = call.served.service->take_place();
     for (size_t i = 0; i < texts.size(); ++i) {
       ids.push_back(call.served.service->submit(EmbeddingRequest{
           std::move(texts[i]), settings.pooling, settings.normalize, adapter_mix(call.served, {}),
+          i + 1 < texts.size() ? place : std::move(place),
           [progress, i](std::span<const float> embedding, const std::exception_ptr& error) {
             progress->end(i, embedding, error);
           }}));

@@ -30,8 +30,8 @@ const char* finish_reason(StopReason reason) {
   return reason == StopReason::kLength ? "length" : "stop";
 }
 
-// The prompt counts once, however many choices continue it. Each choice finds it in the cache, so
-// the sum of what was found can be larger than the prompt.
+// The prompt counts once, however many choices continue it. A request that was preempted finds some
+// of it in the cache again, so what was found can be more than the prompt.
 Json usage_json(const AnswerResults& results) {
   return {{"prompt_tokens", results.n_prompt_tokens},
           {"completion_tokens", results.n_generated},
@@ -113,8 +113,20 @@ Json OpenAiShape::object_of_all(Json choices, bool is_chunk, const AnswerResults
 
 // Once for each token of each client, so what does not change is not written by the JSON library
 // again.
-std::string OpenAiShape::chunk(const Json& choice) const {
-  return chunk_head_ + json_line(choice) + "]}\n\n";
+std::string OpenAiShape::chunk(const Json& choice, std::string_view rest) const {
+  return chunk_head_ + json_line(choice) + "]" + std::string(rest) + "}\n\n";
+}
+
+std::string OpenAiShape::last_chunk(const Json& choice, const GenerationTimings& timings) const {
+  if (include_usage_) return chunk(choice);
+  return chunk(choice, ",\"timings\":" + json_line(timings_json(timings)));
+}
+
+std::string OpenAiShape::progress_chunk(const Json& choice, const PromptProgress& progress) const {
+  Json event = object(Json::array({choice}), true);
+  event["prompt_progress"] = progress_json(progress);
+  event["timings"] = timings_json(progress);
+  return sse_event(event);
 }
 
 std::string OpenAiShape::end(const AnswerResults& results) {

@@ -45,8 +45,11 @@ class OpenAiShape : public AnswerShape {
   // An object with these choices; and with the tokens and the times of the whole answer.
   Json object(Json choices, bool is_chunk) const;
   Json object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const;
-  // An event of a stream with one choice.
-  std::string chunk(const Json& choice) const;
+  // An event of a stream with one choice, and with `rest`, the text of more members.
+  std::string chunk(const Json& choice, std::string_view rest = "") const;
+  // The event that ends a choice. It has the times, unless an event with the usage follows.
+  std::string last_chunk(const Json& choice, const GenerationTimings& timings) const;
+  std::string progress_chunk(const Json& choice, const PromptProgress& progress) const;
 
   const bool include_usage_;
   const bool wants_logprobs_;

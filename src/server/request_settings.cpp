@@ -74,10 +74,14 @@ void read_sampler(const NumberField& number, const JsonField& field, SamplerOpti
       number.member);
 }
 
-// llama-server and Ollama also take -1 (no limit) and -2 (until the context is full).
+// Ollama also takes -1 (no limit) and -2 (until the context is full).
 template <int64_t kLeast>
 void read_n_predict(const JsonField& field, FieldTarget target) {
   target.settings.generation.n_predict = field.integer(kLeast, kMostTokensOfField);
+}
+// llama-server's -1 leaves the limit that the server was started with.
+void read_llama_n_predict(const JsonField& field, FieldTarget target) {
+  if (field.json() != -1) read_n_predict<-2>(field, target);
 }
 template <bool RequestSettings::*kFlag>
 void read_flag(const JsonField& field, FieldTarget target) {
@@ -139,7 +143,11 @@ void read_after_sampling(const JsonField& field, FieldTarget target) {
   target.settings.generation.logprobs_after_sampling = field.boolean();
 }
 void read_variables(const JsonField& field, FieldTarget target) {
-  field.members();  // an object
+  for (const JsonField& member : field.members()) {
+    for (const char* name : {"messages", "tools", "add_generation_prompt"}) {
+      if (member.key() == name) member.fail("cannot be set here");
+    }
+  }
   target.settings.template_variables = field.json();
 }
 void read_one(const JsonField& field, FieldTarget) {
@@ -204,7 +212,7 @@ constexpr OtherField kOthers[] = {
     {"max_tokens", kLocal | kMessagesApi, read_n_predict<0>},
     {"max_completion_tokens", kChatApi, read_n_predict<0>},
     {"max_output_tokens", kResponsesApi, read_n_predict<0>},
-    {"n_predict", kLocal, read_n_predict<-2>},
+    {"n_predict", kLocal, read_llama_n_predict},
     {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},
     {"num_keep", kOllamaOptionsApi, read_n_keep},
     {"n_keep", kLlamaApi, read_n_keep},
@@ -224,8 +232,7 @@ constexpr OtherField kOthers[] = {
     {"return_tokens", kLlamaApi, read_flag<&RequestSettings::return_tokens>},
     {"response_fields", kLlamaApi, read_response_fields},
     {"verbose", kChatApi, read_flag<&RequestSettings::verbose>},
-    {"return_progress", kChatApi | kLlamaApi | kResponsesApi,
-     read_flag<&RequestSettings::return_progress>},
+    {"return_progress", kLocal | kResponsesApi, read_flag<&RequestSettings::return_progress>},
     {"post_sampling_probs", kLlamaApi, read_after_sampling},
     {"chat_template_kwargs", kChatApi, read_variables},
     {"add_generation_prompt", kChatApi, read_flag<&RequestSettings::add_generation_prompt>},
@@ -265,7 +272,6 @@ const NamedFields kPassedOver[] = {
     {kChatApi | kResponsesApi,
      {"store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
       "prompt_cache_options"}},
-    {kCompletionsApi, {"return_progress"}},
     {kMessagesApi,
      {"cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id", "workspace_id"}},
     {kOllamaApi, {"keep_alive"}},

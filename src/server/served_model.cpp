@@ -23,7 +23,7 @@
 namespace limpid {
 namespace {
 
-constexpr size_t kMostPrompts = 256;
+constexpr size_t kMostPrompts = 2048;  // OpenAI takes as many texts
 // Of a message, besides its role and content.
 constexpr const char* kOptionalMembers[] = {"name", "reasoning_content"};
 

@@ -217,10 +217,56 @@ class OneServer(unittest.TestCase):
         chat = {"messages": HELLO, "max_tokens": 1, "stream": True, "return_progress": True}
         answer = events(self.server.post("/v1/chat/completions", chat)[1])
         self.assertTrue(any("prompt_progress" in event for event in answer))
+        text = {"prompt": "the", "max_tokens": 1, "stream": True, "return_progress": True}
+        answer = events(self.server.post("/v1/completions", text)[1])
+        self.assertTrue(any("prompt_progress" in event for event in answer))
         answers = {"input": "hello", "max_output_tokens": 1, "stream": True}
         answer = events(self.server.post("/v1/responses", {**answers, "return_progress": True})[1])
         told = [event for event in answer if "prompt_progress" in event]
         self.assertEqual({event["type"] for event in told}, {"response.in_progress"})
+
+    def test_a_stream_ends_with_its_timings(self):
+        for path, prompt in (
+            ("chat/completions", {"messages": HELLO}),
+            ("completions", {"prompt": "a"}),
+        ):
+            for usage in ({}, {"stream_options": {"include_usage": True}}):
+                body = {**prompt, **usage, "max_tokens": 2, "stream": True}
+                answer = events(self.server.post("/v1/" + path, body)[1])
+                timed = [event for event in answer if "timings" in event]
+                self.assertEqual(timed, answer[-1:])
+                self.assertEqual(timed[0]["timings"]["predicted_n"], 2)
+
+    def test_no_limit_is_that_of_the_server(self):
+        with Server("-n", 3) as server:
+            for asked, n in (({}, 3), ({"n_predict": -1}, 3), ({"n_predict": 5}, 5)):
+                body = {"prompt": "the", "ignore_eos": True, **asked}
+                self.assertEqual(server.post("/completion", body)[1]["tokens_predicted"], n)
+
+    def test_slots_can_say_that_none_is_free(self):
+        with Server("-np", 1, "--context-shift") as server:
+            query = "/slots?fail_on_no_slot=1"
+            self.assertEqual(server.get(query)[0], 200)
+            body = json.dumps({"prompt": "the", "ignore_eos": True, "stream": True}).encode()
+            request = urllib.request.Request(server.url + "/completion", body)
+            with urllib.request.urlopen(request, timeout=60) as stream:
+                stream.readline()
+                self.assertEqual((server.get(query)[0], server.get("/slots")[0]), (503, 200))
+
+    def test_names_samplers_one_by_one(self):
+        with Server("--samplers", "top_k;temperature") as server:
+            settings = server.get("/props")[1]["default_generation_settings"]["params"]
+            self.assertEqual(settings["samplers"], ["top_k", "temperature"])
+
+    def test_takes_the_options_of_llama_server(self):
+        flags = ("--threads-http", -1, "--no-webui", "-nocb", "-no-kvu")
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {"LLAMA_ARG_SLOT_SAVE_PATH": folder}
+            with unittest.mock.patch.dict(os.environ, environment), Server(*flags) as server:
+                self.assertEqual(server.get("/")[0], 404)
+                server.post("/completion", {"prompt": "the", "n_predict": 1, "id_slot": 0})
+                status, _ = server.post("/slots/0?action=save", {"filename": "a"})
+                self.assertEqual(status, 200)
 
     def test_tells_probabilities_after_sampling(self):
         asked = {"prompt": "the world", "n_predict": 5, "n_probs": 10, "post_sampling_probs": True}

@@ -146,6 +146,22 @@ class OneServer(unittest.TestCase):
         connection.close()
         self.assertEqual(self.server.get("/health")[0], 200)
 
+    def test_an_error_has_the_shape_of_its_api(self):
+        def refused(path: str) -> object:
+            connection = http.client.HTTPConnection(self.server.url.removeprefix("http://"))
+            connection.putrequest("POST", path)
+            connection.putheader("Content-Length", str(17 << 20))
+            connection.endheaders()
+            answer = json.loads(connection.getresponse().read())
+            connection.close()
+            return answer
+
+        self.assertEqual(refused("/v1/completions")["error"]["code"], 413)
+        self.assertEqual(refused("/v1/messages")["error"]["type"], "request_too_large")
+        self.assertIsInstance(refused("/api/generate")["error"], str)
+        self.assertEqual(self.server.post("/v1/messages/batches", {})[1]["type"], "error")
+        self.assertEqual(self.server.post("/api/show", {})[1], {"error": "unknown path /api/show"})
+
     def test_logs_no_prompt(self):
         with Server() as server:
             server.post("/completion", {"prompt": "confidential", "n_predict": 1})
@@ -181,6 +197,11 @@ class Signals(unittest.TestCase):
             while "finishing" not in server.process.stderr.readline():
                 pass
             self.assertEqual(server.get("/health")[0], 503)
+            host, port = server.url.removeprefix("http://").split(":")
+            with socket.create_connection((host, int(port))) as slow:
+                time.sleep(0.3)
+                slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                self.assertTrue(slow.recv(4096).startswith(b"HTTP/1.1 503 "))
             text = stream.read().decode()
             self.assertIn('"stop":true', text)
             self.assertEqual(server.process.wait(60), 0)
@@ -239,6 +260,21 @@ class Limits(unittest.TestCase):
                 self.assertEqual((status, answer["error"]["type"]), (429, "rate_limit_error"))
                 streams[0].close()  # whose place the other takes
                 self.assertEqual(waiting.result(60)[0], 200)
+
+    def test_a_request_of_many_texts_takes_one_place(self):
+        texts = ["hello"] * 1000
+        with Server("-np", 1, "--queue", 1) as server:
+
+            def embed(_):
+                status, answer = server.post("/v1/embeddings", {"input": texts})
+                return status, len(answer.get("data", []))
+
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                self.assertEqual(list(pool.map(embed, range(2))), [(200, 1000)] * 2)
+            body = {"prompt": ["the", "world", "hello"], "max_tokens": 1, "n": 2}
+            for _ in range(20):  # its place is free when its answer comes
+                self.assertEqual(server.post("/v1/completions", body)[0], 200)
+            self.assertEqual(server.post("/v1/embeddings", {"input": ["a"] * 2049})[0], 400)
 
     def test_a_client_that_leaves_frees_its_place(self):
         with Server(*LONG) as server:

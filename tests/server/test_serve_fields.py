@@ -120,6 +120,19 @@ class Fields(WithServer):
             self.refuse(CHAT, {**chat, name: wrong}, name)
         self.accept(CHAT, {**chat, "reasoning_format": "none", "verbosity": "medium"})
 
+    def test_variables_of_a_template_do_not_replace_the_request(self):
+        for name in ("messages", "tools", "add_generation_prompt"):
+            body = {"messages": HELLO, "chat_template_kwargs": {name: []}}
+            self.refuse(CHAT, body, f"chat_template_kwargs.{name}")
+
+    def test_a_prompt_of_several_answers_is_found_once(self):
+        body = {"prompt": "world hello the", "max_tokens": 1, "n": 4}
+        usage = self.accept("/v1/completions", body)["usage"]
+        self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"], 0)
+        usage = self.accept("/v1/completions", body)["usage"]
+        self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"], 0)
+        self.assertLess(usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"])
+
     def test_responses_tell_log_probabilities(self):
         asked = {"input": "hello", "max_output_tokens": 5, "temperature": 0}
         self.refuse(RESPONSES, {**asked, "top_logprobs": 2}, "top_logprobs")

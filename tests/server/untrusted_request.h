@@ -10,6 +10,9 @@
 #include "server/http_header_check.h"
 #include "server/http_text.h"
 #include "server/request_settings.h"
+#include "server/served_model.h"
+#include "tokenizer/tokenizer.h"
+#include "train/simple_tokenizers.h"
 
 namespace limpid {
 
@@ -48,14 +51,25 @@ inline bool reads_lines(std::string_view header) {
   return text.find("\r\n\r\n") == text.size() - 4;
 }
 
+// With a tokenizer, so that grammars and schemas are compiled, and biases and stop texts encoded.
+inline void read_request(const Json& json, ApiName api) {
+  static const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  const JsonField body(json, "");
+  RequestSettings settings;
+  read_settings(body, api, tokenizer.get(), settings);
+  const auto messages = body.find("messages");
+  if (!messages) return;
+  for (const JsonField& message : messages->elements()) {
+    if (const auto content = message.find("content")) content_text(*content, "\n");
+  }
+}
+
 inline RequestVerdict check_body(std::string_view text) {
   auto verdict = RequestVerdict::kRefused;
   for (const ApiName api : {kChatApi, kCompletionsApi, kLlamaApi, kMessagesApi, kResponsesApi,
                             kOllamaChatApi, kGenerateApi, kOllamaOptionsApi}) {
     try {
-      const Json body = parse_body(text);
-      RequestSettings settings;
-      read_settings(JsonField(body, ""), api, nullptr, settings);
+      read_request(parse_body(text), api);
       verdict = RequestVerdict::kAccepted;
     } catch (const ApiError& error) {
       for (const ApiStyle style : {ApiStyle::kOpenAi, ApiStyle::kAnthropic, ApiStyle::kOllama}) {

@@ -43,6 +43,12 @@ class Packaging(unittest.TestCase):
         self.assertEqual(set(build) - set(installed), {"python3-venv"})
         self.assertEqual(set(installed) - set(build), set())
 
+    def test_the_image_gets_no_build_of_the_host(self):
+        # CMake refuses a cache that was made in another folder.
+        ignored = (limpid_program.ROOT / ".dockerignore").read_text().splitlines()
+        self.assertIn("build", ignored)
+        self.assertIn(".git", ignored)
+
 
 if __name__ == "__main__":
     limpid_program.main()
