@@ -164,7 +164,7 @@ void run_all(Bench& bench) {
     bench_attention(bench, smollm2, dtype, 2048, 1);
     bench_attention(bench, llama_1b, dtype, 0, 512);
     bench_attention(bench, llama_1b, dtype, 2048, 512);
-    for (const int64_t n_tokens : {1, 4, 16, 512}) {
+    for (const int64_t n_tokens : {1, 4, 8, 12, 16, 24, 512}) {
       bench_attention(bench, smollm2, dtype, 3500, n_tokens);
     }
   }

@@ -16,7 +16,7 @@
 //
 // A task is one KV head and up to kAttentionQueries queries that read its keys: the query heads of
 // its group, for a few neighbouring tokens. Llama 3.2 1B has 32 query heads on 8 KV heads, 4 per
-// group, so a task has 6 tokens, and a prompt of 600 tokens is 100 x 8 tasks.
+// group, so a task has 12 tokens, and a prompt of 600 tokens is 50 x 8 tasks.
 //  - Many tasks (a prompt): attend_whole. A thread takes a task and goes through its blocks.
 //  - Few tasks of many blocks (decode has one task per KV head): attend_split. Threads share the
 //    blocks too, in waves of kBlocksPerWave blocks. In a wave, threads first compute the partials
