@@ -86,6 +86,13 @@ void declare(CLI::App& app, TrainFlags& values) {
       });
 }
 
+// A run may be resumed from another folder. What is not a file is a name or a number.
+void make_absolute(std::string& path) {
+  std::error_code ignored;
+  if (path != "bytes" && path != "chars" && fs::exists(path, ignored))
+    path = fs::absolute(path).lexically_normal().string();
+}
+
 RunSettings settings_of(const TrainFlags& values) {
   RunSettings settings = values.preset.empty() ? RunSettings() : run_preset(values.preset);
   const auto is_data = [](const auto& setting) { return setting.first == "data"; };
@@ -99,6 +106,9 @@ RunSettings settings_of(const TrainFlags& values) {
   LIMPID_CHECK(ArgumentError, !settings.data.empty(), "what to learn from? give --data FILE");
   if (!settings.model.empty()) settings.model = resolve_model(settings.model);
   if (!settings.config.empty()) check_configuration(settings.config);
+  for (std::string* path : {&settings.model, &settings.config, &settings.val, &settings.tokenizer})
+    make_absolute(*path);
+  for (std::string& path : settings.data) make_absolute(path);
   return settings;
 }
 
@@ -212,6 +222,7 @@ class Display {
     const TrainingPace pace = pace_of(report);
     if (json_) {
       write_out(to_json_line(report) + "\n");
+      flush_out();
     } else if (report.val_loss || report.sample || training_.finished()) {
       bar_.wipe();
       write_out(step_line(report, pace) + "\n");
@@ -279,6 +290,7 @@ int follow(const TrainFlags& values, const RunOptions& options) {
     interrupt.take_sigterm_too();
     try {
       while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
+      training.save();
     } catch (const DivergedError&) {  // on all ranks; rank 0 says so
     }
   }

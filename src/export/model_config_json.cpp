@@ -48,6 +48,8 @@ void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec
       json["eos_token_id"] = *ids;
     return;
   }
+  // Without these, transformers takes 50256 for a GPT-2.
+  json["bos_token_id"] = json["eos_token_id"] = nullptr;
   if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
   if (tokenizer->pad) json["pad_token_id"] = *tokenizer->pad;
   if (tokenizer->stop_ids.size() > 1) {

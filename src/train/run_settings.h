@@ -46,7 +46,7 @@ struct RunSettings {
   int64_t sample_tokens = 128;
   double sample_temp = 0.8;
   std::string sample_prompt;  // "": as a document begins
-  int64_t save_every = 0;     // 0: at the end only
+  int64_t save_every = 250;   // 0: at the end only
   int64_t keep = 2;           // checkpoints
 
   // Calls visit(name, member, placeholder, help) for each member.

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Raise this number when the same data would become other tokens, or when the layout changes.
-constexpr std::string_view kVersion = "limpid tokens 3\n";
+constexpr std::string_view kVersion = "limpid tokens 4\n";
 
 // The file: this header, the begins, the ids, and what is learned of each where there are
 // dialogues.
@@ -101,14 +101,6 @@ void add_tokenizer(Fields& fields, const TokenizerSpec& spec) {
                  stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces);
 }
 
-std::string digest_of(std::span<const int64_t> begins, std::span<const int32_t> ids,
-                      std::span<const uint8_t> learned, ThreadPool& pool) {
-  Fields fields;
-  for (const Bytes bytes : {std::as_bytes(begins), std::as_bytes(ids), std::as_bytes(learned)})
-    fields.add_all(bytes.size(), digest_of(bytes, pool));
-  return fields.hex();
-}
-
 // Returns whether these can be the places where documents begin: ascending from 0, inside the ids.
 bool are_begins(std::span<const int64_t> begins, int64_t n_ids) {
   return begins.empty() ||
@@ -116,6 +108,14 @@ bool are_begins(std::span<const int64_t> begins, int64_t n_ids) {
 }
 
 }  // namespace
+
+std::string token_digest(std::span<const int64_t> begins, std::span<const int32_t> ids,
+                         std::span<const uint8_t> learned, ThreadPool& pool) {
+  Fields fields;
+  for (const Bytes bytes : {std::as_bytes(begins), std::as_bytes(ids), std::as_bytes(learned)})
+    fields.add_all(bytes.size(), digest_of(bytes, pool));
+  return fields.hex();
+}
 
 std::string token_cache_key(std::span<const DataText> texts, const TokenizerSpec& tokenizer,
                             std::string_view chat_template, ThreadPool& pool) {
@@ -163,7 +163,7 @@ std::optional<DocumentView> read_token_cache(const std::string& path, std::strin
   view.learned = {reinterpret_cast<const uint8_t*>(rest.data() + learned_at),
                   static_cast<size_t>(n_learned)};
   view.owner = file;
-  if (!is(header.digest, digest_of(view.begins, view.ids, view.learned, pool)) ||
+  if (!is(header.digest, token_digest(view.begins, view.ids, view.learned, pool)) ||
       !are_begins(view.begins, n_ids))
     return std::nullopt;
   return view;
@@ -179,7 +179,7 @@ void write_token_cache(const std::string& path, std::string_view key,
   };
   set(header.version, kVersion);
   set(header.key, key);
-  set(header.digest, digest_of(begins, ids, learned, pool));
+  set(header.digest, token_digest(begins, ids, learned, pool));
   header.n_begins = std::ssize(begins);
   header.n_ids = std::ssize(ids);
   header.n_learned = std::ssize(learned);

@@ -27,6 +27,10 @@ struct DataText {
 std::string token_cache_key(std::span<const DataText> texts, const TokenizerSpec& tokenizer,
                             std::string_view chat_template, ThreadPool& pool);
 
+// Returns the SHA-256 of tokenized data (TokenDocuments).
+std::string token_digest(std::span<const int64_t> begins, std::span<const int32_t> ids,
+                         std::span<const uint8_t> learned, ThreadPool& pool);
+
 // Returns the documents of the file; nothing if the file does not exist, cannot be read, is
 // damaged, or has another key.
 std::optional<DocumentView> read_token_cache(const std::string& path, std::string_view key,

@@ -16,6 +16,18 @@ void add(Batch& batch, const Batch& more) {
   batch.lengths.insert(batch.lengths.end(), more.lengths.begin(), more.lengths.end());
 }
 
+// The token that ends a document. A tokenizer's file alone may not say which one it is, so a name
+// tells it.
+std::optional<TokenId> document_end(const Tokenizer& tokenizer) {
+  if (tokenizer.spec().eos) return tokenizer.spec().eos;
+  for (const std::string_view name : {"<|endoftext|>", "<|end_of_text|>", "</s>"}) {
+    for (const TokenId id : tokenizer.spec().stop_ids) {
+      if (tokenizer.bytes_of(id, true) == name) return id;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
@@ -26,8 +38,8 @@ void append_document(TokenDocuments& documents, std::string_view text, const Tok
   if (part.begins) documents.begins.push_back(documents.n_tokens());
   if (part.begins && spec.add_bos) ids.push_back(*spec.bos);
   tokenizer.encode(text, {.add_special = false, .at_start = part.begins}, ids);
-  if (part.ends && spec.eos && (ids.size() == begin || ids.back() != *spec.eos))
-    ids.push_back(*spec.eos);
+  const std::optional<TokenId> end = part.ends ? document_end(tokenizer) : std::nullopt;
+  if (end && (ids.size() == begin || ids.back() != *end)) ids.push_back(*end);
 }
 
 DocumentView::DocumentView(TokenDocuments documents) {

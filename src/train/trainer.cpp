@@ -12,6 +12,7 @@
 #include "base/parse_number.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_writer.h"
+#include "train/token_cache.h"
 
 namespace limpid {
 namespace {
@@ -150,6 +151,12 @@ double Trainer::held_out_loss() {
 
 // ---- state --------------------------------------------------------------------------------------
 
+const std::string& Trainer::data_digest() {
+  if (data_digest_.empty())
+    data_digest_ = token_digest(documents_.begins, documents_.ids, documents_.learned, pool_);
+  return data_digest_;
+}
+
 // The scale of the loss is a power of two, so its exponent says it exactly.
 void Trainer::save_state(const std::string& path) {
   std::vector<NamedTensor> tensors;
@@ -161,6 +168,7 @@ void Trainer::save_state(const std::string& path) {
                      {"skipped", std::to_string(optimizer_.n_skipped())},
                      {"position", std::to_string(sampler_.position())},
                      {"tokens", std::to_string(n_tokens_)},
+                     {"data", data_digest()},
                      {"loss_scale_exponent", std::to_string(std::ilogb(loss_scale_.value()))},
                      {"loss_scale_steps", std::to_string(loss_scale_.n_good_steps())}},
                     tensors);
@@ -199,6 +207,9 @@ void Trainer::load_state(const std::string& path) {
   if (loss_scale_.is_dynamic())
     loss_scale_.set(std::ldexp(1.0, static_cast<int>(number("loss_scale_exponent", -16, 40))),
                     count("loss_scale_steps"));
+  const auto data = saved.metadata.find("data");  // absent from states of earlier versions
+  if (data != saved.metadata.end() && data->second != data_digest())
+    fail("data", "is of other data: the texts, or how they are tokenized, have changed");
   sampler_.set_position(count("position"));
   n_tokens_ = count("tokens");
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -115,8 +116,26 @@ void add_pieces(const std::string& path, const DataText& data, const Tokenizer& 
 // on every day.
 constexpr int64_t kNow = 1'735'732'800;
 
+// Unlike any answer.
+constexpr const char* kOtherContent = "\u241f";
+
 size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+struct TokenRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// The part of `ids` in which `others` differ.
+TokenRange difference(const std::vector<TokenId>& ids, const std::vector<TokenId>& others) {
+  const size_t begin = n_equal(ids, others);
+  size_t n_after = 0;
+  while (n_after < std::min(ids.size(), others.size()) - begin &&
+         ids[ids.size() - 1 - n_after] == others[others.size() - 1 - n_after])
+    ++n_after;
+  return {begin, ids.size() - n_after};
 }
 
 // An answer is what follows the prompt of the messages before it, up to where the rendered dialogue
@@ -128,13 +147,19 @@ size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
 //
 // So the model learns "Yes?</a>": the answer, and to end it. The comparison of tokens works for
 // every template, and needs no knowledge of its marks.
+//
+// Some templates render an earlier answer in another way than the last one: Qwen3's writes
+// "<think></think>" only before the last. And no prompt precedes a first message. There the content
+// is found as what changes with another content, and its end as what follows it in both renderings.
 void append_dialogue(TokenDocuments& documents, const Json& messages, const Tokenizer& tokenizer,
                      const ChatTemplate& chat_template) {
   TemplateInputs inputs;
   inputs.now = kNow;
-  const auto ids_of = [&](size_t n_messages, bool add_generation_prompt) {
+  const auto ids_of = [&](size_t n_messages, bool add_generation_prompt,
+                          std::optional<size_t> with_other_content = {}) {
     inputs.messages = Json::array();
     for (size_t i = 0; i < n_messages; ++i) inputs.messages.push_back(messages[i]);
+    if (with_other_content) inputs.messages[*with_other_content]["content"] = kOtherContent;
     inputs.add_generation_prompt = add_generation_prompt;
     return encode_chat(tokenizer, chat_template, inputs);
   };
@@ -142,9 +167,22 @@ void append_dialogue(TokenDocuments& documents, const Json& messages, const Toke
   std::vector<uint8_t> learned(ids.size(), 0);
   for (size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].value("role", "") != "assistant") continue;
-    const size_t begin = n_equal(ids, ids_of(i, true));
-    const size_t end = n_equal(ids, ids_of(i + 1, false));
-    if (begin < end) std::fill(learned.begin() + begin, learned.begin() + end, 1);
+    const std::vector<TokenId> as_last = ids_of(i + 1, false);
+    TokenRange answer{i > 0 ? n_equal(ids, ids_of(i, true)) : 0, n_equal(ids, as_last)};
+    if (i == 0 || answer.begin >= answer.end) {
+      answer = difference(ids, ids_of(messages.size(), false, i));
+      size_t next = difference(as_last, ids_of(i + 1, false, i)).end;
+      while (answer.end < ids.size() && next < as_last.size() && ids[answer.end] == as_last[next++])
+        ++answer.end;
+    }
+    // Where only the last answer lacks its end token.
+    const bool goes_on = answer.end > answer.begin && answer.end < ids.size();
+    if (goes_on && !tokenizer.is_stop(ids[answer.end - 1]) && tokenizer.is_stop(ids[answer.end]))
+      ++answer.end;
+    LIMPID_CHECK(ArgumentError, answer.begin < answer.end,
+                 "the answer of messages[{}] is not in what the chat template renders", i);
+    std::fill(learned.begin() + static_cast<std::ptrdiff_t>(answer.begin),
+              learned.begin() + static_cast<std::ptrdiff_t>(answer.end), 1);
   }
   documents.begins.push_back(documents.n_tokens());
   documents.learned.resize(documents.ids.size(), 1);

@@ -266,6 +266,8 @@ bool TrainingRun::save_checkpoint() {
 }
 
 void TrainingRun::save() {
+  // Weights that diverged must not replace a checkpoint: this throws for them.
+  if (!finished_) trainer_->measure();
   if (save_checkpoint()) write_run_report(folder_.path());
 }
 

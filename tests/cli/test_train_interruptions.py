@@ -121,6 +121,25 @@ class Interruptions(Training):
         self.assertEqual(self.log("stopped"), self.log("whole"))
         self.assertEqual(self.weights("stopped"), self.weights("whole"))
 
+    def test_a_stop_keeps_no_weights_that_diverged(self):
+        """Of each step the update is so large that the next loss may not be finite."""
+        diverging = ["--optimizer", "sgd", "--clip", "0", "--lr", "10", "--steps", "100000"]
+        process = self.start(*self.command("a", *diverging, "--save-every", "1", "--keep", "1"))
+        self.wait_for_step("a", 1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertIn(process.returncode, (1, 130), err)
+        newest = max((self.folder / "a").glob("step-*"))
+        again = ["--data", self.data, "--seq-len", "32", "--lr", "0", "--steps", "1"]
+        self.fine("train", "-m", newest, "--out", self.folder / "b", *again)
+
+    def test_a_run_goes_on_from_another_folder(self):
+        command = [word.name if word == self.data else word for word in self.command("moved")]
+        process = self.start(*command, "--steps", "4", cwd=self.data.parent)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.fine("train", "--resume", self.folder / "moved", "--steps", "5")
+
     def test_one_process_works_in_a_folder(self):
         process = self.start(*self.command("a", "--steps", "100000"))
         self.wait_for_step("a", 1)

@@ -106,6 +106,22 @@ TEST_P(Training, GivesTheSameBitsForAnyThreads) {
   EXPECT_LT(expected.losses.back(), expected.losses.front());
 }
 
+TEST(TrainingState, IsOfItsData) {
+  const TempFolder folder;
+  const std::string path = folder.path("state.safetensors");
+  const TrainingOptions options = options_of({"adamw", [](TrainingOptions&) {}});
+  Trainer trainer(*model(), make_cpu_executor({.n_threads = 1}), options, documents(), {});
+  trainer.save_state(path);
+  trainer.load_state(path);
+  TokenDocuments changed;
+  const DocumentView same = documents();
+  changed.ids.assign(same.ids.begin(), same.ids.end());
+  changed.begins.assign(same.begins.begin(), same.begins.end());
+  changed.ids.back() ^= 1;
+  Trainer other(*model(), make_cpu_executor({.n_threads = 1}), options, changed, {});
+  EXPECT_THROW(other.load_state(path), FormatError);
+}
+
 TEST(TrainingState, CannotHaveSkippedMoreStepsThanItTook) {
   const TempFolder folder;
   const std::string path = folder.path("state.safetensors");

@@ -240,6 +240,65 @@ TEST(Dialogues, LearnTheAnswersOnly) {
   EXPECT_TRUE(learned[1].starts_with("a log;the end")) << learned[1];
 }
 
+// What is learned of the dialogues, one after another.
+std::vector<std::string> learned_of(const std::string& chat_template, const std::string& lines) {
+  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
+  const auto tokenizer = tokenizer_from(model);
+  const TempFolder folder;
+  const std::string path = folder.write("chats.jsonl", lines);
+  const ChatTemplate rendering(chat_template);
+  return learned_texts(read_documents({&path, 1}, *tokenizer, &rendering), *tokenizer);
+}
+
+constexpr const char* kTwoAnswers =
+    R"({"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "the mat"}, )"
+    R"({"role": "user", "content": "a dog"}, {"role": "assistant", "content": "a log"}]})";
+
+// As Qwen3's: the last answer only has thoughts before it.
+TEST(Dialogues, LearnAnswersThatAreRenderedUnlikeTheLastOne) {
+  const std::string rendering =
+      "{% for m in messages %}[{{ m.role }}]"
+      "{% if m.role == 'assistant' and loop.last %}<think></think>{% endif %}{{ m.content }};"
+      "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+  EXPECT_EQ(learned_of(rendering, kTwoAnswers),
+            (std::vector<std::string>{"the mat;", "<think></think>a log;"}));
+}
+
+// As Falcon 3's: the last answer has no end.
+TEST(Dialogues, LearnTheEndOfAnswersThatHaveOne) {
+  const std::string rendering =
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
+      "{% if m.role == 'user' or not loop.last %}<|im_end|>{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}";
+  EXPECT_EQ(learned_of(rendering, kTwoAnswers),
+            (std::vector<std::string>{"the mat<|im_end|>", "a log"}));
+}
+
+// A template may put a system message before the messages of a user only.
+TEST(Dialogues, MayBeginWithAnAnswer) {
+  const std::string rendering =
+      "{% if messages and messages[0].role == 'assistant' %}{% else %}[system]be kind;{% endif %}"
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }};{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}";
+  const std::string line =
+      R"({"messages": [{"role": "assistant", "content": "hello"}, {"role": "user", "content": "a"}]})";
+  EXPECT_EQ(learned_of(rendering, line), std::vector<std::string>{"hello;"});
+}
+
+TEST(Dialogues, AreRefusedWithoutTheirAnswer) {
+  EXPECT_THROW(learned_of("{{ messages[0].content }}", kTwoAnswers), FormatError);
+}
+
+// The file of a tokenizer alone names an end, and does not say that it is one.
+TEST(Documents, EndWithTheTokenOfThatName) {
+  TokenizerSpec spec = byte_tokenizer();
+  spec.eos.reset();
+  const auto tokenizer = Tokenizer::create(spec);
+  TokenDocuments documents;
+  append_document(documents, "a", *tokenizer);
+  EXPECT_EQ(documents.ids, (std::vector<int32_t>{'a', 256}));
+}
+
 TEST(Dialogues, NameTheLineAtFault) {
   const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
   const auto tokenizer = tokenizer_from(model);
