@@ -9,6 +9,7 @@
 
 #include "executor/cpu/cpu_executor.h"
 #include "executor/executors.h"
+#include "executor/gradient_ops.h"
 #include "executor/op_cases.h"
 #include "limpid/error.hpp"
 
@@ -25,7 +26,11 @@ std::vector<float> run_case(const OpCase& c, std::string_view isa, int n_threads
 }
 
 const std::vector<OpCase>& cases() {
-  static const std::vector<OpCase> all = op_cases();
+  static const auto all = [] {
+    std::vector<OpCase> both = op_cases();
+    for (OpCase& c : gradient_cases()) both.push_back(std::move(c));
+    return both;
+  }();
   return all;
 }
 
@@ -62,6 +67,50 @@ TEST(CpuExecutor, GivesTheSameBitsForAnyNumberOfThreads) {
     const std::vector<float> one = run_case(c, "", 1);
     for (const int n_threads : {2, 3, 7})
       EXPECT_EQ(one, run_case(c, "", n_threads)) << c.name << n_threads;
+  }
+}
+
+TEST(ReferenceExecutor, GradientsOfFunctionsAgreeWithFiniteDifferences) {
+  constexpr int64_t kN = 81;
+  constexpr double kStep = 1e-2;
+  std::vector<float> below, at, above;
+  for (int i = 0; i < kN; ++i) {
+    const double x = 0.1 * i - 4.04;
+    below.push_back(static_cast<float>(x - kStep));
+    at.push_back(static_cast<float>(x));
+    above.push_back(static_cast<float>(x + kStep));
+  }
+  for (const UnaryKind kind :
+       {UnaryKind::kSilu, UnaryKind::kRelu, UnaryKind::kGeluTanh, UnaryKind::kGeluErf}) {
+    const auto executor = make_reference_executor({1, ""});
+    const Tensor values = Tensor::of({4, kN}, [&] {
+      std::vector<float> all = below;
+      all.insert(all.end(), above.begin(), above.end());
+      all.insert(all.end(), at.begin(), at.end());
+      all.resize(4 * kN, 1.0F);
+      return all;
+    }());
+    const Weight table = load_table(*executor, values);
+    const auto rows = [&](int32_t first, int32_t n) {
+      executor->inputs().clear();
+      for (int32_t t = 0; t < n; ++t) {
+        executor->inputs().token_ids.push_back(first + t);
+        executor->inputs().positions.push_back(t);
+        executor->inputs().sequences.push_back(0);
+      }
+      return executor->embed(table);
+    };
+    executor->begin_step();
+    const std::vector<float> y = read_values(*executor, executor->unary(kind, rows(0, 2)));
+    const Activation x = rows(2, 1);
+    const Activation ones = rows(3, 1);
+    const std::vector<float> dx =
+        read_values(*executor, executor->gradient_ops()->unary(kind, x, ones));
+    executor->end_step();
+    for (size_t i = 0; i < kN; ++i) {
+      const double slope = (double{y[kN + i]} - y[i]) / (double{above[i]} - below[i]);
+      EXPECT_NEAR(dx[i], slope, 2e-4) << static_cast<int>(kind) << " at " << at[i];
+    }
   }
 }
 

@@ -20,12 +20,6 @@ uint64_t mix(uint64_t x) {  // splitmix64
   return x ^ (x >> 31);
 }
 
-std::vector<float> read(Executor& executor, const Activation& x) {
-  std::vector<float> out(static_cast<size_t>(x.rows() * x.cols()));
-  executor.read(x, out);
-  return out;
-}
-
 // Fills `inputs` with tokens 0 … n-1 of one sequence, so that `embed` of a table gives its rows.
 void set_tokens(Executor& executor, int64_t n) {
   StepInputs& inputs = executor.inputs();
@@ -36,10 +30,6 @@ void set_tokens(Executor& executor, int64_t n) {
     inputs.sequences.push_back(0);
   }
   inputs.block_table_begin = {0, 0};
-}
-
-Weight load_table(Executor& executor, const Tensor& tensor) {
-  return executor.load_weight({"table", tensor, WeightUse::kLookup});
 }
 
 // Runs op(x, …) for random inputs of the same shape; outputs are wanted of every second row.
@@ -58,7 +48,7 @@ std::vector<float> run_on_inputs(Executor& executor, int64_t rows, int64_t cols,
   const Activation z = executor.embed(tables[1]);
   const Activation y = op(x, z);
   executor.end_step();
-  return read(executor, y);
+  return read_values(executor, y);
 }
 
 using Inputs = const Activation&;
@@ -157,7 +147,7 @@ void add_embed_cases(std::vector<OpCase>& cases) {
              e.begin_step();
              const Activation y = e.add(e.embed(weight), e.embed_positions(weight));
              e.end_step();
-             return read(e, y);
+             return read_values(e, y);
            }});
     }
   }
@@ -211,6 +201,16 @@ void add_attention_cases(std::vector<OpCase>& cases) {
 
 }  // namespace
 
+std::vector<float> read_values(Executor& executor, const Activation& x) {
+  std::vector<float> out(static_cast<size_t>(x.rows() * x.cols()));
+  executor.read(x, out);
+  return out;
+}
+
+Weight load_table(Executor& executor, const Tensor& tensor) {
+  return executor.load_weight({"table", tensor, WeightUse::kLookup});
+}
+
 std::vector<float> random_values(int64_t n, uint64_t seed) {
   std::vector<float> values(static_cast<size_t>(n));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -255,7 +255,7 @@ std::vector<float> run_linear(Executor& executor, const LinearCase& c, int64_t b
     executor.linear(executor.embed(table), projections);
     executor.end_step();
     for (const Projection& p : projections) {
-      const std::vector<float> y = read(executor, p.y);
+      const std::vector<float> y = read_values(executor, p.y);
       if (&p == projections) all.insert(all.end(), y.begin(), y.end());
       if (&p != projections && !c.bias) {  // both are the same product
         EXPECT_EQ(y, std::vector<float>(all.end() - static_cast<int64_t>(y.size()), all.end()));
@@ -306,7 +306,7 @@ std::vector<float> run_attention(Executor& executor, const AttentionCase& c, int
     const Activation y = executor.attention(executor.embed(tables[0]), executor.embed(tables[1]),
                                             executor.embed(tables[2]), *kv, 1, shape);
     executor.end_step();
-    const std::vector<float> out = read(executor, y);
+    const std::vector<float> out = read_values(executor, y);
     for (int64_t t = 0; t < y.rows(); ++t) {
       std::copy_n(out.begin() + t * y.cols(), y.cols(),
                   all.begin() + inputs.token_ids[t] * y.cols());

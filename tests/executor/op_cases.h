@@ -22,6 +22,12 @@ struct OpCase {
 };
 
 std::vector<OpCase> op_cases();
+// Those of executors that have gradient_ops().
+std::vector<OpCase> gradient_cases();
+
+std::vector<float> read_values(Executor& executor, const Activation& x);
+// A table whose rows `embed` gives.
+Weight load_table(Executor& executor, const Tensor& tensor);
 
 // |y - expected| relative to the largest |expected| (at least 1e-3); infinite when one is not
 // finite.

@@ -97,6 +97,33 @@ class Trained(unittest.TestCase):
             self.assertGreater(float(numpy.abs(base - adapted).max()), 0.1)
             self.assert_close(adapted, expected)
 
+    def test_adapters_learn_as_in_peft(self):
+        """Eight updates on one window: rank and alpha, decay and clipping have the same effect."""
+        window = DIALOGUE[:33]
+        (self.folder / "window.txt").write_text(window)
+        learning = ["--lr", "1e-2", "--schedule", "constant", "--warmup", 0, "--beta1", "0.9", "--beta2", "0.95",
+                    "--weight-decay", "0.1", "--clip", "0.5", "--batch-size", 1, "--val", 0]  # fmt: skip
+        for name, model in self.models.items():
+            adapter = ["-m", model, "--lora", 3, "--lora-alpha", 5, "--lora-targets", "all-linear"]
+            self.train(name + "-start", 0, "window.txt", *adapter, *learning)
+            log = self.train(name + "-course", 8, "window.txt", *adapter, *learning)
+            start = self.folder / (name + "-start") / "step-000000"
+            adapted = peft.PeftModel.from_pretrained(self.open(model), start, is_trainable=True)
+            adapted = adapted.double().eval()  # without dropout
+            learned = [each for each in adapted.parameters() if each.requires_grad]
+            optimizer = torch.optim.AdamW(learned, lr=1e-2, betas=(0.9, 0.95), weight_decay=0.1)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+            ids = torch.tensor([tokenizer(window)["input_ids"]])
+            for line in log:
+                loss = adapted(input_ids=ids, labels=ids).loss
+                self.assertAlmostEqual(line["loss"], loss.item(), delta=1e-5)
+                optimizer.zero_grad()
+                loss.backward()
+                norm = torch.nn.utils.clip_grad_norm_(learned, 0.5).item()
+                self.assertAlmostEqual(line["grad_norm"], norm, delta=1e-4 * norm)
+                optimizer.step()
+            self.assertLess(log[-1]["loss"], log[0]["loss"] - 0.1)
+
     def test_adapters_of_peft_open_here_alone_together_and_merged(self):
         targets = {
             "llama": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
