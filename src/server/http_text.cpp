@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <boost/beast/http/status.hpp>
 #include <charconv>
 #include <ctime>
 
@@ -129,41 +129,6 @@ bool is_origin_allowed(std::string_view origin, std::string_view host, const Htt
          (is_address(name) || is_loopback(name));
 }
 
-std::string_view reason_of(int status) {
-  struct Reason {
-    int status;
-    std::string_view text;
-  };
-  static constexpr std::array<Reason, 22> kReasons = {{
-      {200, "OK"},
-      {204, "No Content"},
-      {304, "Not Modified"},
-      {400, "Bad Request"},
-      {401, "Unauthorized"},
-      {403, "Forbidden"},
-      {404, "Not Found"},
-      {405, "Method Not Allowed"},
-      {408, "Request Timeout"},
-      {411, "Length Required"},
-      {413, "Content Too Large"},
-      {415, "Unsupported Media Type"},
-      {417, "Expectation Failed"},
-      {421, "Misdirected Request"},
-      {422, "Unprocessable Content"},
-      {429, "Too Many Requests"},
-      {431, "Request Header Fields Too Large"},
-      {500, "Internal Server Error"},
-      {501, "Not Implemented"},
-      {503, "Service Unavailable"},
-      {507, "Insufficient Storage"},
-      {529, "Overloaded"},
-  }};
-  for (const Reason& reason : kReasons) {
-    if (reason.status == status) return reason.text;
-  }
-  return "Status";
-}
-
 std::string http_date(int64_t unix_seconds) {
   const auto seconds = static_cast<std::time_t>(unix_seconds);
   return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(seconds));
@@ -172,8 +137,11 @@ std::string http_date(int64_t unix_seconds) {
 // A line break in a value would begin a field of the sender's choice. Answers without a body have
 // no length: beside 304 it would be that of the body which the client has (RFC 9110, section 8.6).
 std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_alive) {
+  namespace http = boost::beast::http;
+  const std::string_view reason =
+      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(answer.status)));
   std::string text = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\nServer: limpid\r\n", answer.status,
-                                 reason_of(answer.status), http_date(std::time(nullptr)));
+                                 reason, http_date(std::time(nullptr)));
   const auto add = [&](std::string_view name, std::string_view value) {
     text.append(name).append(": ");
     for (const char c : value) text += c == '\r' || c == '\n' ? ' ' : c;

@@ -26,8 +26,6 @@ bool read_target(std::string_view target, HttpRequest& request);
 bool is_host_allowed(std::string_view host, const HttpOptions& options);
 bool is_origin_allowed(std::string_view origin, std::string_view host, const HttpOptions& options);
 
-// "Not Found"
-std::string_view reason_of(int status);
 // "Mon, 23 Nov 2026 14:30:32 GMT" (RFC 9110, section 5.6.7)
 std::string http_date(int64_t unix_seconds);
 
