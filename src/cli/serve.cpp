@@ -26,7 +26,6 @@
 #include "layouts/lora_adapter.h"
 #include "server/api.h"
 #include "server/built_in_templates.h"
-#include "server/http_thread.h"
 
 namespace limpid::cli {
 namespace {
@@ -239,10 +238,10 @@ void run(const ServeFlags& values) {
     names += (names.empty() ? "" : ", ") + model.card.name;
     api.shelf().add(std::move(model));
   }
-  HttpServerThread serving(http_options(values),
-                           [&api](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
-                             api.handle(std::move(request), reply);
-                           });
+  HttpServer serving(http_options(values),
+                     [&api](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+                       api.handle(std::move(request), reply);
+                     });
   for (const std::string& host : hosts) {
     const bool is_v6 = host.find(':') != std::string::npos;
     write_out(fmt::format(fmt::runtime(is_v6 ? "{}://[{}]:{}\n" : "{}://{}:{}\n"),

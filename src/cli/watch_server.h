@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "server/http_thread.h"
+#include "server/http.h"
 #include "train/watch/live_run.h"
 
 namespace limpid::cli {
@@ -26,7 +26,7 @@ class WatchServer {
   void stop() { server_.stop(std::chrono::seconds(2)); }
 
  private:
-  HttpServerThread server_;
+  HttpServer server_;
 };
 
 }  // namespace limpid::cli

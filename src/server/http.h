@@ -4,7 +4,8 @@
 //   HttpServer server({.port = 8080}, [](HttpRequest request, std::shared_ptr<HttpReply> reply) {
 //     reply->send({200, "text/plain", "you asked for " + request.path + "\n"});
 //   });
-//   server.run();  // until another thread calls stop()
+//   …
+//   server.stop(std::chrono::seconds(10));
 //
 // A reply is an object of its own because an answer takes long: the handler returns at once, and
 // the engine's thread writes to the reply for seconds or minutes.
@@ -118,21 +119,20 @@ struct HttpOptions {
   std::function<void(const HttpLogEntry&)> log{};  // called on threads of the server
 };
 
+// Serves on threads of its own from its construction to stop() or its end.
 class HttpServer {
  public:
-  // Listens from now on. Throws ArgumentError for an address that cannot be used, ResourceError
-  // when the port is taken or a certificate cannot be read.
+  // Throws ArgumentError for an address that cannot be used; ResourceError when the port is taken,
+  // or a certificate cannot be read.
   HttpServer(HttpOptions options, HttpHandler handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   uint16_t port() const;
-  // Serves until stop() is done. At most once.
-  void run();
-  // Any thread. Connections without a request close. The answers that are under way go on, for at
-  // most `patience`; until they have ended, new requests still reach the handler, which may refuse
-  // them. Then run() returns.
+  // Connections without a request close. The answers that are under way go on, for at most
+  // `patience`; until they have ended, new requests still reach the handler, which may refuse them.
+  // Returns when all threads have ended; at once when they have been stopped before.
   void stop(std::chrono::milliseconds patience);
   size_t n_connections() const;
 

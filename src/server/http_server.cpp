@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <thread>
 
 #include "base/check.h"
@@ -81,13 +82,12 @@ std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
 
 }  // namespace
 
-// The end has three steps, which tick() takes. stop() sets a flag and a time and nothing else, so
-// any thread may call it.
+// The end has three steps, which tick() takes after stop() has set a flag and a time.
 //   draining   answers that are under way go on; connections without a request close, new ones only
 //              after kFarewell, because a client that has just come is to be told why (503)
 //   over       the last answer has ended, or `patience` is used up: the listeners close
 //   farewell   clients get kFarewell to close, or less if `patience` ends sooner; then connections
-//              are aborted, no work is left, and run() returns
+//              are aborted, no work is left, and the threads end
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, HttpHandler handler)
@@ -99,35 +99,37 @@ class HttpServer::Impl {
         timer_(strand_) {
     shared_->options = std::move(options);
     shared_->handler = std::move(handler);
+    run();
   }
+  ~Impl() { stop(std::chrono::seconds(0)); }
 
   uint16_t port() const { return port_; }
   size_t n_connections() const { return shared_->n_open; }
 
+  // The threads end when nothing is left to do: the acceptor, the timer and all connections are
+  // closed.
+  void stop(std::chrono::milliseconds patience) {
+    if (threads_.empty()) return;
+    drain_began_ = Clock::now();
+    drain_end_ = drain_began_.load() + patience;
+    shared_->is_draining = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
   // Several threads run one io_context. What belongs together runs on a strand, which runs one
   // handler at a time on whichever thread is free: there is one for each connection, and one for
   // what this class does. So neither needs locks for its own members.
-  //
-  // Ends when nothing is left to do: the acceptor, the timer and all connections are closed.
   void run() {
     asio::dispatch(strand_, [this] {
       for (Listener& listener : listeners_) accept(listener);
       tick();
     });
-    std::vector<std::thread> threads;
-    for (int i = 1; i < shared_->options.n_threads; ++i)
-      threads.emplace_back([this] { shared_->io.run(); });
-    shared_->io.run();
-    for (std::thread& thread : threads) thread.join();
+    for (int i = 0; i < std::max(1, shared_->options.n_threads); ++i)
+      threads_.emplace_back([this] { shared_->io.run(); });
   }
 
-  void stop(std::chrono::milliseconds patience) {
-    drain_began_ = Clock::now();
-    drain_end_ = drain_began_.load() + patience;
-    shared_->is_draining = true;
-  }
-
- private:
   void accept(Listener& listener) {
     listener.acceptor.async_accept(asio::make_strand(shared_->io),
                                    [this, &listener](ErrorCode error, Tcp::socket socket) {
@@ -220,13 +222,13 @@ class HttpServer::Impl {
   uint16_t port_;
   asio::steady_timer timer_;
   Deadline drain_began_ = kNever, drain_end_ = kNever;
+  std::vector<std::thread> threads_;  // use the others
 };
 
 HttpServer::HttpServer(HttpOptions options, HttpHandler handler)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(handler))) {}
 HttpServer::~HttpServer() = default;
 uint16_t HttpServer::port() const { return impl_->port(); }
-void HttpServer::run() { impl_->run(); }
 void HttpServer::stop(std::chrono::milliseconds patience) { impl_->stop(patience); }
 size_t HttpServer::n_connections() const { return impl_->n_connections(); }
 

@@ -19,10 +19,9 @@ class ApiTest : public ::testing::Test {
  protected:
   explicit ApiTest(ApiOptions options = {})
       : api_(std::move(options)),
-        running_(HttpOptions(),
-                 [this](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
-                   api_.handle(std::move(request), reply);
-                 }) {}
+        server_({.port = 0}, [this](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+          api_.handle(std::move(request), reply);
+        }) {}
 
   void load(GenerationOptions defaults = {}, int64_t n_queued = 8) {
     api_.shelf().add({{.name = "tiny"}, [defaults, n_queued] {
@@ -58,7 +57,7 @@ class ApiTest : public ::testing::Test {
   }
   std::string get(const std::string& path) { return ask("GET", path, ""); }
   std::string ask(const std::string& method, const std::string& path, const std::string& body) {
-    RawClient client(running_.port());
+    RawClient client(server_.port());
     headers_ += "Connection: close\r\n";
     client.send(request_text(method, path, body));
     headers_.clear();
@@ -68,7 +67,7 @@ class ApiTest : public ::testing::Test {
 
   std::string headers_;  // of the next request
   Api api_;
-  RunningServer running_;
+  HttpServer server_;
 };
 
 constexpr const char* kHello = R"({"messages": [{"role": "user", "content": "hello"}]})";
@@ -118,7 +117,7 @@ TEST_F(ApiTest, AStreamTellsEveryTokenOnce) {
 TEST_F(ApiTest, CancelsForClientsThatGo) {
   load(endless());
   for (const char* stream : {"true", "false"}) {
-    RawClient first(running_.port()), second(running_.port());
+    RawClient first(server_.port()), second(server_.port());
     const std::string body = fmt::format(R"({{"prompt": "x", "stream": {}}})", stream);
     first.send(request_text("POST", "/v1/completions", body));
     EXPECT_TRUE(soon([&] { return usage().n_running == 1; }));

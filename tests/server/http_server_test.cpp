@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "limpid/error.hpp"
+#include "server/http.h"
 #include "server/raw_client.h"
 
 namespace limpid::testing {
@@ -20,7 +22,8 @@ class HttpServerTest : public ::testing::Test {
       const std::lock_guard lock(mutex_);
       log_.push_back(entry);
     };
-    running_ = std::make_unique<RunningServer>(
+    options.port = 0;  // one that is free
+    server_ = std::make_unique<HttpServer>(
         std::move(options), [this](const HttpRequest& request, std::shared_ptr<HttpReply> reply) {
           if (request.path == "/throw") throw std::runtime_error("secret");
           if (request.path == "/forget") return;
@@ -34,7 +37,7 @@ class HttpServerTest : public ::testing::Test {
                                    request.body, request.header("x-word"))});
         });
   }
-  uint16_t port() { return running_->port(); }
+  uint16_t port() { return server_->port(); }
   // The reply to a request for /hold.
   std::shared_ptr<HttpReply> held() {
     std::shared_ptr<HttpReply> reply;
@@ -62,7 +65,7 @@ class HttpServerTest : public ::testing::Test {
   std::mutex mutex_;
   std::shared_ptr<HttpReply> held_;
   std::vector<HttpLogEntry> log_;
-  std::unique_ptr<RunningServer> running_;
+  std::unique_ptr<HttpServer> server_;
 };
 
 constexpr std::string_view kHold = "GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -289,7 +292,7 @@ TEST_F(HttpServerTest, TellsWhenTheClientGoes) {
     EXPECT_TRUE(is_told_again);
   }
   EXPECT_TRUE(soon([&] { return is_logged(499); }));
-  EXPECT_TRUE(soon([&] { return running_->server().n_connections() == 0; }));
+  EXPECT_TRUE(soon([&] { return server_->n_connections() == 0; }));
 }
 
 TEST_F(HttpServerTest, ForgetsTheCallbackAtTheEnd) {
@@ -305,7 +308,7 @@ TEST_F(HttpServerTest, ForgetsTheCallbackAtTheEnd) {
   EXPECT_EQ(owned.use_count(), 1);
   EXPECT_TRUE(has(client.read_until("done"), "200 OK"));
   client.close();
-  EXPECT_TRUE(soon([&] { return running_->server().n_connections() == 0; }));
+  EXPECT_TRUE(soon([&] { return server_->n_connections() == 0; }));
   EXPECT_FALSE(is_gone);
 }
 
@@ -335,7 +338,7 @@ TEST_F(HttpServerTest, ClosesWhoReadsNothing) {
   RawClient client(port(), 4096);
   client.send(kHold);
   held()->send({200, "text/plain", std::string(64 << 20, 'a')});
-  EXPECT_TRUE(soon([&] { return running_->server().n_connections() == 0; }));
+  EXPECT_TRUE(soon([&] { return server_->n_connections() == 0; }));
 }
 
 TEST_F(HttpServerTest, AnswersForHandlersThatFail) {
@@ -426,7 +429,7 @@ TEST_F(HttpServerTest, BoundsConnections) {
   start(options);
   std::vector<std::unique_ptr<RawClient>> silent;
   for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<RawClient>(port()));
-  EXPECT_TRUE(soon([&] { return running_->server().n_connections() <= 8; }));
+  EXPECT_TRUE(soon([&] { return server_->n_connections() <= 8; }));
   const std::string get = "GET /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   EXPECT_TRUE(answer_to(get).starts_with("HTTP/1.1 200 "));
   silent.clear();
@@ -448,13 +451,13 @@ TEST_F(HttpServerTest, DrainsWhenItStops) {
   RawClient idle(port()), client(port());
   client.send(kHold);
   const auto reply = held();
-  running_->server().stop(std::chrono::seconds(10));
+  std::thread stopping([this] { server_->stop(std::chrono::seconds(10)); });
   EXPECT_EQ(idle.read_to_end(), "");
   EXPECT_TRUE(has(answer_to("GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n"), "GET /late"));
   reply->send({200, "text/plain", "finished"});
   EXPECT_TRUE(client.read_to_end().ends_with("finished"));
   client.close();
-  running_->stop(std::chrono::seconds(10));
+  stopping.join();
 }
 
 TEST_F(HttpServerTest, StopsWaitingInTheEnd) {
@@ -464,7 +467,7 @@ TEST_F(HttpServerTest, StopsWaitingInTheEnd) {
   const auto reply = held();
   std::atomic<bool> is_gone = false;
   reply->on_gone([&] { is_gone = true; });
-  running_->stop(milliseconds(100));
+  server_->stop(milliseconds(100));
   EXPECT_TRUE(is_gone);
   EXPECT_EQ(client.read_to_end(), "");
 }

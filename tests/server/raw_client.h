@@ -1,5 +1,4 @@
-// A TCP client that sends exactly the bytes it is told to, and a server on a thread for it to talk
-// to.
+// A TCP client that sends exactly the bytes it is told to.
 #pragma once
 
 #include <arpa/inet.h>
@@ -10,13 +9,10 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
-
-#include "server/http.h"
 
 namespace limpid::testing {
 
@@ -80,33 +76,6 @@ class RawClient {
 
   int socket_;
   bool closed_ = false;
-};
-
-class RunningServer {
- public:
-  RunningServer(HttpOptions options, HttpHandler handler)
-      : server_(on_free_port(std::move(options)), std::move(handler)),
-        thread_([this] { server_.run(); }) {}
-  ~RunningServer() { stop(std::chrono::milliseconds(0)); }
-  RunningServer(const RunningServer&) = delete;
-  RunningServer& operator=(const RunningServer&) = delete;
-
-  uint16_t port() const { return server_.port(); }
-  HttpServer& server() { return server_; }
-  void stop(std::chrono::milliseconds patience) {
-    if (!thread_.joinable()) return;
-    server_.stop(patience);
-    thread_.join();
-  }
-
- private:
-  static HttpOptions on_free_port(HttpOptions options) {
-    options.port = 0;
-    return options;
-  }
-
-  HttpServer server_;
-  std::thread thread_;
 };
 
 // Whether `condition` becomes true within ten seconds.
