@@ -58,6 +58,8 @@ class DocumentBuilder final : public Json::json_sax_t {
   static Members& members(Json& object) { return object.get_ref<Json::object_t&>(); }
 
   bool open(Json container) {
+    LIMPID_CHECK(ArgumentError, std::ssize(open_) < kMaxJsonDepth,
+                 "{}: this JSON is nested deeper than {} levels", name_, kMaxJsonDepth);
     open_.push_back({std::move(container)});
     return true;
   }
@@ -92,32 +94,9 @@ class DocumentBuilder final : public Json::json_sax_t {
   std::vector<Open> open_;  // each within the one before
 };
 
-// Counts brackets outside strings. The count may be wrong in a text that is not JSON. That is
-// harmless: the parser does not recurse, and it stops at the first mistake.
-void check_depth(std::string_view text, const std::string& name) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string) {
-      if (c == '\\') ++at;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      LIMPID_CHECK(ArgumentError, ++depth <= kMaxJsonDepth,
-                   "{}: byte {}: this JSON is nested deeper than {} levels", name, at + 1,
-                   kMaxJsonDepth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-}
-
 }  // namespace
 
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& name) {
-  check_depth(text, name);
   DocumentBuilder builder(name);
   Json::sax_parse(text, &builder);
   return builder.take();

@@ -13,9 +13,9 @@ namespace limpid {
 inline constexpr int kMaxJsonDepth = 128;
 
 // `name` is what messages call the text: a file, an option, a line. Throws ArgumentError, which
-// names it and the byte, when the text is not JSON or is nested deeper than kMaxJsonDepth, and
-// which names the member when an object has two of one name: programs differ in which of the two
-// counts (RFC 8259, section 4).
+// names it, when the text is not JSON (with the byte) or is nested deeper than kMaxJsonDepth, and
+// when an object has two members of one name: programs differ in which of the two counts (RFC 8259,
+// section 4).
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& name);
 
 }  // namespace limpid

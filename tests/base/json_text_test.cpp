@@ -23,16 +23,14 @@ TEST(JsonText, KeepsTheOrderOfKeys) {
             R"({"b":[1,"two"],"a":null})");
 }
 
-TEST(JsonText, LimitsDepthAndNamesTheByte) {
+TEST(JsonText, LimitsDepth) {
+  constexpr const char* kTooDeep = "messages.json: this JSON is nested deeper than 128 levels";
   EXPECT_EQ(problem_of(nested(kMaxJsonDepth)), "none");
-  EXPECT_EQ(problem_of("  " + nested(kMaxJsonDepth + 1)),
-            "messages.json: byte 131: this JSON is nested deeper than 128 levels");
-  EXPECT_EQ(problem_of(nested(1'000'000)),
-            "messages.json: byte 129: this JSON is nested deeper than 128 levels");
+  EXPECT_EQ(problem_of(nested(kMaxJsonDepth + 1)), kTooDeep);
+  EXPECT_EQ(problem_of(nested(1'000'000)), kTooDeep);
   std::string objects;
   for (int i = 0; i < 60'000; ++i) objects += "{\"a\":";
-  EXPECT_EQ(problem_of(objects),
-            "messages.json: byte 641: this JSON is nested deeper than 128 levels");
+  EXPECT_EQ(problem_of(objects), kTooDeep);
 }
 
 TEST(JsonText, RefusesTwoMembersOfOneName) {

@@ -59,7 +59,7 @@ TEXT = [
     ),
     Mistake(
         "limpid template -m tiny.gguf --messages deep.json",
-        "deep.json: byte 156: this JSON is nested deeper than 128 levels",
+        "deep.json: this JSON is nested deeper than 128 levels",
     ),
     Mistake(
         "limpid perplexity -m tiny.gguf -p short",
