@@ -8,7 +8,6 @@
 #include <atomic>
 #include <bit>
 #include <mutex>
-#include <set>
 
 #include "base/base64.h"
 #include "server/openai_shapes.h"
@@ -36,14 +35,12 @@ Pooling read_pooling(const JsonField& field) {
 // the answer.
 EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
                                           const ServedModel& served) {
-  static const std::set<std::string_view> of_openai = {
-      "input", "model", "dimensions", "pooling", "normalize", "encoding_format", "user"};
-  static const std::set<std::string_view> of_ollama = {"input",   "model",    "dimensions",
-                                                       "options", "truncate", "keep_alive"};
   const bool is_ollama = style == ApiStyle::kOllama;
-  for (const JsonField& field : body.members()) {
-    const bool is_known = (is_ollama ? of_ollama : of_openai).contains(field.key());
-    if (!is_known && !field.json().is_null()) field.fail("is not a known field");
+  if (is_ollama) {
+    body.allow_only({"input", "model", "dimensions", "options", "truncate", "keep_alive"});
+  } else {
+    body.allow_only(
+        {"input", "model", "dimensions", "pooling", "normalize", "encoding_format", "user"});
   }
   const int64_t d_model = served.engine().model().spec().d_model;
   const auto dimensions = body.find("dimensions");

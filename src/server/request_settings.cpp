@@ -91,13 +91,8 @@ void read_ignore_eos(const JsonField& field, FieldTarget target) {
   target.settings.generation.sampler.ignore_eos = field.boolean();
 }
 void read_stream_options(const JsonField& field, FieldTarget target) {
-  for (const JsonField& member : field.members()) {
-    if (member.key() == "include_usage") {
-      target.settings.include_usage = !member.json().is_null() && member.boolean();
-    } else if (member.key() != "include_obfuscation") {
-      member.fail("is not a known field");
-    }
-  }
+  field.allow_only({"include_usage", "include_obfuscation"});
+  target.settings.include_usage = field.boolean("include_usage", false);
 }
 // A number in a completion; true in a chat, where top_logprobs has the number.
 void read_logprobs(const JsonField& field, FieldTarget target) {

@@ -5,18 +5,10 @@ namespace limpid {
 std::vector<AdapterScale> read_adapter_scales(const JsonField& field) {
   std::vector<AdapterScale> scales;
   for (const JsonField& entry : field.elements()) {
-    AdapterScale& scale = scales.emplace_back();
-    for (const JsonField& member : entry.members()) {
-      if (member.key() == "id") {
-        scale.id = member.integer(0, INT32_MAX);
-        scale.name = member.name();
-      } else if (member.key() == "scale") {
-        scale.scale = member.number(-1e6, 1e6);
-      } else {
-        member.fail("is not a known field");
-      }
-    }
-    if (scale.name.empty()) entry.fail("needs an id");
+    entry.allow_only({"id", "scale"});
+    const JsonField id = entry.required("id");
+    const auto scale = entry.find("scale");
+    scales.push_back({id.integer(0, INT32_MAX), scale ? scale->number(-1e6, 1e6) : 1, id.name()});
   }
   return scales;
 }

@@ -150,9 +150,7 @@ namespace {
 std::optional<std::string> prompt_text(const JsonField& field) {
   if (field.json().is_string()) return field.string();
   if (!field.json().is_object()) return std::nullopt;
-  for (const JsonField& member : field.members()) {
-    if (member.key() != "prompt_string") member.fail("is not supported");
-  }
+  field.allow_only({"prompt_string"});
   const auto text = field.find("prompt_string");
   return text ? std::optional(text->string()) : std::nullopt;
 }

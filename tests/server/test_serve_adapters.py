@@ -94,7 +94,7 @@ class Adapters(unittest.TestCase):
     def test_says_what_is_wrong(self):
         for scales, param in (
             ([{"id": 2}], "lora[0].id"),
-            ([{"scale": 1}], "lora[0]"),
+            ([{"scale": 1}], "lora[0].id"),
             ([{"id": 0, "scale": "much"}], "lora[0].scale"),
             ([{"id": 0, "size": 1}], "lora[0].size"),
         ):
