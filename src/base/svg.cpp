@@ -31,34 +31,19 @@ std::string stroke(const SvgInk& ink) {
 }  // namespace
 
 std::string escape_markup(std::string_view text) {
+  constexpr std::string_view kCharacters = "&<>\"'";
+  constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   std::string escaped;
   escaped.reserve(text.size());
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default: {
-        const auto byte = static_cast<uint8_t>(c);
-        const bool is_control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
-        if (is_control) {
-          escaped += "\xEF\xBF\xBD";
-        } else {
-          escaped += c;
-        }
-      }
+    const auto byte = static_cast<uint8_t>(c);
+    const size_t entity = kCharacters.find(c);
+    if (entity != std::string_view::npos) {
+      escaped += kEntities[entity];
+    } else if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F) {
+      escaped += "\xEF\xBF\xBD";
+    } else {
+      escaped += c;
     }
   }
   return escaped;
