@@ -53,13 +53,7 @@ void Session::State::set_pending(std::optional<TokenId> token) {
 }
 
 void Session::State::evaluate_pending(int64_t n_best) {
-  if (!pending()) return;
-  n_best_ = n_best;
-  const struct AllAgain {
-    int64_t& n_best;
-    ~AllAgain() { n_best = 0; }
-  } all_again{n_best_};
-  evaluate(std::ssize(tokens_), nullptr, {});
+  if (pending()) evaluate(std::ssize(tokens_), nullptr, {}, n_best);
 }
 
 // The same bits come out again, whatever the step.
@@ -91,11 +85,12 @@ void Session::State::on_best(int64_t /*position*/, std::span<const Candidate> be
   best_.assign(best.begin(), best.end());
 }
 
-void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel,
-                              const LookAtLogits& look) {
+void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel, const LookAtLogits& look,
+                              int64_t n_best) {
   const int64_t n_before = n_stored_;
   cancel_ = cancel;
   look_ = &look;
+  n_best_ = n_best;
   first_row_ = look ? n_fixed : kNoRows;
   n_wanted_ = std::ssize(tokens_);
   n_adopted_ = 0;

@@ -5,22 +5,6 @@
 #include "base/stopwatch.h"
 
 namespace limpid {
-namespace {
-
-// Adds the time from its construction to its destruction to `seconds`.
-class TimedScope {
- public:
-  explicit TimedScope(double& seconds) : seconds_(seconds) {}
-  ~TimedScope() { seconds_ += stopwatch_.seconds(); }
-  TimedScope(const TimedScope&) = delete;
-  TimedScope& operator=(const TimedScope&) = delete;
-
- private:
-  double& seconds_;
-  Stopwatch stopwatch_;
-};
-
-}  // namespace
 
 // Borrows the session last: a stream that cannot be made has borrowed nothing.
 SessionStream::SessionStream(std::shared_ptr<Session::State> session, Prompt prompt,
@@ -51,7 +35,7 @@ int64_t SessionStream::assign(std::span<const TokenId> tokens) {
 void SessionStream::evaluate_prompt() {
   begun_ = true;
   auto& timings = continuation_.timings();
-  const TimedScope stopwatch(timings.prompt_seconds);
+  const Stopwatch stopwatch;
   if (!prompt_.empty()) {
     timings.n_reused = assign(prompt_);
     timings.n_prompt = std::ssize(session_->tokens()) - timings.n_reused;
@@ -60,6 +44,7 @@ void SessionStream::evaluate_prompt() {
   std::vector<TokenId> sequence(evaluated.begin(), evaluated.end());
   if (const auto pending = session_->pending()) sequence.push_back(*pending);
   continuation_.begin(sequence);
+  timings.prompt_seconds += stopwatch.seconds();
 }
 
 // A full context has three ways out. A chat can shorten its prompt: the new prompt and the sampled
@@ -84,7 +69,6 @@ void SessionStream::make_room() {
 
 // One token: evaluates the last sampled one, if there is one, and samples the next from its logits.
 void SessionStream::evaluate_and_sample() {
-  const TimedScope stopwatch(continuation_.timings().generation_seconds);
   if (session_->pending()) {
     make_room();
     if (continuation_.finished()) return;
@@ -104,7 +88,9 @@ void SessionStream::advance() {
     if (continuation_.options().cancel.cancelled()) {
       continuation_.finish(StopReason::kCancelled);
     } else {
+      const Stopwatch stopwatch;
       evaluate_and_sample();
+      continuation_.timings().generation_seconds += stopwatch.seconds();
     }
     piece_ = continuation_.take_text();
   }

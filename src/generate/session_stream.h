@@ -68,9 +68,11 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
   void forget_logits();
   void on_stop(std::exception_ptr error) override { error_ = std::move(error); }
   bool is_cancelled() const override { return cancel_ != nullptr && cancel_->cancelled(); }
-  // Evaluates all of tokens_, and calls `look` for those from `n_fixed` on. If that fails or is
-  // cancelled, the tokens from there on that were not evaluated are dropped.
-  void evaluate(int64_t n_fixed, const CancelToken* cancel, const LookAtLogits& look);
+  // Evaluates all of tokens_, and calls `look` for those from `n_fixed` on; `n_best` as in
+  // evaluate_pending. If that fails or is cancelled, the tokens from there on that were not
+  // evaluated are dropped.
+  void evaluate(int64_t n_fixed, const CancelToken* cancel, const LookAtLogits& look,
+                int64_t n_best = 0);
 
   const CancelToken* cancel_ = nullptr;  // of the evaluation in progress, like the next one
   const LookAtLogits* look_ = nullptr;
