@@ -3,6 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
+#include <vector>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -13,9 +14,9 @@
 namespace limpid {
 namespace {
 
-constexpr std::string_view kMetadataKey = "__metadata__";
+using Json = nlohmann::ordered_json;
 
-std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
+constexpr std::string_view kMetadataKey = "__metadata__";
 
 // Names that the reader would refuse are not written.
 void check_name(std::string_view name) {
@@ -25,7 +26,7 @@ void check_name(std::string_view name) {
 
 // The header's entry of `tensor`. `end` is where the data before it ends; afterwards, where its own
 // data ends.
-std::string entry_text(const NamedTensor& tensor, uint64_t& end) {
+Json entry_of(const NamedTensor& tensor, uint64_t& end) {
   const SafetensorsDType* dtype = safetensors_dtype(tensor.view.dtype);
   LIMPID_CHECK(UnsupportedError, dtype != nullptr,
                "[safetensors] {} is {}: the format has no quantised types", tensor.name,
@@ -34,39 +35,32 @@ std::string entry_text(const NamedTensor& tensor, uint64_t& end) {
   const auto sum = checked_add(begin, tensor.view.n_bytes());
   LIMPID_CHECK(ArgumentError, sum.has_value(), "[safetensors] the tensors have 2^64 bytes or more");
   end = *sum;
-  std::string dims;
-  for (const int64_t dim : tensor.view.shape.dims())
-    dims += (dims.empty() ? "" : ",") + std::to_string(dim);
-  return fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                     json_string(tensor.name), dtype->name, dims, begin, end);
+  const std::span<const int64_t> dims = tensor.view.shape.dims();
+  return {{"dtype", dtype->name},
+          {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
+          {"data_offsets", {begin, end}}};
 }
 
 // The header, padded with spaces to a multiple of 8 bytes so that the data begin aligned.
 // `n_bytes`, 0 at first, becomes the size of all data.
 std::string header_text(const std::map<std::string, std::string>& metadata,
                         std::span<const NamedTensor> tensors, uint64_t& n_bytes) {
-  std::string text = "{";
-  const auto add = [&](const std::string& entry) {
-    if (text.size() > 1) text += ',';
-    text += entry;
-  };
-  if (!metadata.empty()) {
-    std::string pairs;
-    for (const auto& [key, value] : metadata) {
-      LIMPID_CHECK(ArgumentError, is_clean_utf8(key) && is_clean_utf8(value),
-                   "[safetensors] the metadata {} is not UTF-8", printable(key));
-      pairs += (pairs.empty() ? "" : ",") + json_string(key) + ":" + json_string(value);
-    }
-    add(fmt::format("{}:{{{}}}", json_string(kMetadataKey), pairs));
+  Json header = Json::object();
+  // nlohmann would look each name up among all earlier ones.
+  Json::object_t::Container& entries = header.get_ref<Json::object_t&>();
+  for (const auto& [key, value] : metadata) {
+    LIMPID_CHECK(ArgumentError, is_clean_utf8(key) && is_clean_utf8(value),
+                 "[safetensors] the metadata {} is not UTF-8", printable(key));
+    header[std::string(kMetadataKey)][key] = value;
   }
   std::unordered_set<std::string_view> names;
   for (const NamedTensor& tensor : tensors) {
     check_name(tensor.name);
     LIMPID_CHECK(ArgumentError, names.insert(tensor.name).second,
                  "[safetensors] two tensors are named {}", printable(tensor.name));
-    add(entry_text(tensor, n_bytes));
+    entries.emplace_back(tensor.name, entry_of(tensor, n_bytes));
   }
-  text += '}';
+  std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   LIMPID_CHECK(ArgumentError, text.size() <= kSafetensorsLongestHeader,
                "[safetensors] a header of {} bytes is longer than the format allows", text.size());
