@@ -24,7 +24,7 @@ std::string visible(std::string_view text) {
   if (text.empty()) return "∅";
   std::string out;
   unicode::for_each_character(text, [&](std::string_view character) {
-    const char32_t c = unicode::decode(character.data(), character.data() + character.size()).value;
+    const char32_t c = unicode::decode(character).value;
     out += c == ' ' || is_unseen(c) ? sign_of(c) : character;
   });
   return out;

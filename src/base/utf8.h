@@ -50,6 +50,10 @@ inline CodePoint decode(const char* p, const char* end) {
   if (lead < 0x80) return {lead, 1};
   return decode_multibyte(p, end);
 }
+// The first code point of a text that is not empty.
+inline CodePoint decode(std::string_view text) {
+  return decode(text.data(), text.data() + text.size());
+}
 
 // Calls visit(std::string_view character) with the bytes of each code point of `text`, in order.
 template <typename Visit>

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/utf8.h"
 #include "cli/help.h"
-#include "cli/terminal_text.h"
 
 namespace limpid::cli {
 namespace {
@@ -25,13 +25,13 @@ std::string roff(std::string_view text) {
   };
   std::string out;
   for (bool line_begins = true; !text.empty(); line_begins = out.back() == '\n') {
-    const auto [n_bytes, code, is_valid] = first_character(text);
+    const auto [code, size] = unicode::decode(text);
     const char c = text.front();
-    text.remove_prefix(n_bytes);
+    text.remove_prefix(size);
     if (line_begins && (c == '.' || c == '\'')) out += "\\&";
     const auto* escape = std::ranges::find(kEscapes, c, &std::pair<char, std::string_view>::first);
     if (code >= 0x80)
-      out += fmt::format("\\[u{:04X}]", code);
+      out += fmt::format("\\[u{:04X}]", static_cast<uint32_t>(code));
     else if (escape != std::end(kEscapes))
       out += escape->second;
     else

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/output_path.h"
 #include "cli/terminal_text.h"
@@ -105,10 +106,9 @@ void print_error_in_handler(std::string_view path, std::string_view problem) noe
   if (bar_is_drawn) add("\r\x1b[K");
   add("limpid: ");
   while (!path.empty() && n + problem.size() + 8 < sizeof line) {
-    const Character character = first_character(path);
-    const bool shown = is_harmless(character) && character.code >= ' ';
-    add(shown ? path.substr(0, character.n_bytes) : "?");
-    path.remove_prefix(character.n_bytes);
+    const auto [code, size] = unicode::decode(path);
+    add(is_harmless(code) && code >= ' ' ? path.substr(0, size) : "?");
+    path.remove_prefix(size);
   }
   add(problem);
   add("\n");

@@ -3,27 +3,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace limpid::cli {
 
-// The first character of a text.
-struct Character {
-  size_t n_bytes = 1;
-  uint32_t code = 0;      // its code point; the byte where it is not valid
-  bool is_valid = false;  // UTF-8 (RFC 3629)
-};
-
-// `text` must not be empty. Async-signal-safe.
-Character first_character(std::string_view text) noexcept;
-
-// Whether a terminal shows the character and does nothing else: it is valid, and neither a control
-// (C0 but newline and tab, DEL, C1) nor an embedding, an override or an isolate of the
-// bidirectional algorithm (UAX 9), which reorder what follows. Languages that are written from
-// right to left need none of them. Async-signal-safe.
-bool is_harmless(const Character& character) noexcept;
+// Whether a terminal shows the code point (base/utf8.h) and does nothing else: it is no invalid
+// byte, and neither a control (C0 but newline and tab, DEL, C1) nor an embedding, an override or an
+// isolate of the bidirectional algorithm (UAX 9), which reorder what follows. Languages that are
+// written from right to left need none of them. Async-signal-safe, as unicode::decode is.
+bool is_harmless(char32_t code) noexcept;
 
 // `text` with every other character as \u001b, an invalid byte as \xff; JSON stays JSON. A carriage
 // return at the end of a line passes.
