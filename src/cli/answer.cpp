@@ -17,7 +17,7 @@ double per_second(int64_t n, double seconds) {
 
 }  // namespace
 
-Json to_json(const GenerationResult& result) {
+Json to_json(const GenerationResult& result, bool knows_ids) {
   const GenerationTimings& timings = result.timings;
   Json json = {
       {"text", result.text}, {"ids", result.ids}, {"stop_reason", to_string(result.stop_reason)}};
@@ -32,6 +32,10 @@ Json to_json(const GenerationResult& result) {
       {"n_generated", timings.n_generated},
       {"generation_seconds", timings.generation_seconds},
       {"tokens_per_second", per_second(timings.n_generated, timings.generation_seconds)}};
+  if (!knows_ids) {
+    json.erase("ids");
+    json.erase("seed");
+  }
   return json;
 }
 

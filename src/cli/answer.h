@@ -8,8 +8,9 @@
 
 namespace limpid::cli {
 
-// text, ids, stop_reason, (stop_string, stop_id), seed, timings.
-Json to_json(const GenerationResult& result);
+// text, ids, stop_reason, (stop_string, stop_id), seed, timings. Without ids and seed where these
+// are not known.
+Json to_json(const GenerationResult& result, bool knows_ids = true);
 // Prints a line on stderr: tokens and speed, summed over results that ran together.
 void print_timings(std::span<const GenerationResult> results);
 

@@ -135,6 +135,7 @@ ConversationOptions conversation_options(const ChatFlags& values) {
           .system_is_chosen = values.system || values.system_file,
           .single_turn = values.single_turn,
           .json = values.json,
+          .tells_ids = values.server.empty(),
           .timings = values.timings || values.model.verbose};
 }
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output.h"
 #include "limpid/chat.hpp"
 
 namespace limpid::cli {
@@ -36,8 +35,6 @@ class ChatPartner {
   // Sets one of sampler_settings.h. Throws ArgumentError, and then nothing has changed.
   virtual void set(std::string_view name, std::string_view value) = 0;
 
-  // An answer as JSON: what is known of it.
-  virtual Json to_json(const GenerationResult& result) const = 0;
   // Why an answer with StopReason::kLength ended, if the reason was not the limit that the user
   // set; otherwise "".
   virtual std::string length_note(const GenerationResult& result) = 0;

@@ -112,7 +112,7 @@ void Conversation::answer(const std::function<GenerationResult(const ShowPiece&)
     write_out(piece);
     flush_out();
   });
-  write_out(options_.json ? dump_json(partner_->to_json(result)) + "\n" : "\n");
+  write_out(options_.json ? dump_json(to_json(result, options_.tells_ids)) + "\n" : "\n");
   flush_out();
   if (options_.timings) print_timings({&result, 1});
   tell_how_it_ended(result);

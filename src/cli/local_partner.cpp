@@ -4,7 +4,6 @@
 // note that says why an answer ended.
 #include <utility>
 
-#include "cli/answer.h"
 #include "cli/chat_partner.h"
 #include "cli/sampler_settings.h"
 #include "generate/engine.h"
@@ -41,7 +40,6 @@ class LocalPartner final : public ChatPartner {
     sampler() = std::move(changed);
   }
 
-  Json to_json(const GenerationResult& result) const override { return cli::to_json(result); }
   std::string length_note(const GenerationResult& result) override {
     const int64_t limit = chat_.generation().n_predict;
     const bool context_is_full = limit < 0 || std::ssize(result.ids) < limit;

@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "base/json_text.h"
 #include "cli/http_exchange.h"
+#include "cli/output.h"
 #include "cli/sampler_settings.h"
 
 namespace limpid::cli {
@@ -144,18 +145,6 @@ class RemotePartner final : public ChatPartner {
     options_.given_settings.emplace_back(name);
   }
 
-  // The server does not tell ids, or a seed that it chose.
-  Json to_json(const GenerationResult& result) const override {
-    const GenerationTimings& timings = result.timings;
-    return {{"text", result.text},
-            {"stop_reason", to_string(result.stop_reason)},
-            {"timings",
-             {{"n_prompt", timings.n_prompt},
-              {"n_reused", timings.n_reused},
-              {"prompt_seconds", timings.prompt_seconds},
-              {"n_generated", timings.n_generated},
-              {"generation_seconds", timings.generation_seconds}}}};
-  }
   std::string length_note(const GenerationResult& result) override {
     const int64_t limit = options_.generation.n_predict;
     const bool is_ours = limit >= 0 && result.timings.n_generated >= limit;

@@ -79,6 +79,7 @@ class WithLimpid(unittest.TestCase):
         code, out, err = chat("--connect", self.server.url, "--timings", *asked)
         remote = json.loads(out)
         self.assertEqual((code, remote["text"]), (0, local["text"]))
+        self.assertEqual(set(local) - set(remote), {"ids", "seed"})
         self.assertEqual(remote["stop_reason"], "length")
         timings = remote["timings"]
         self.assertEqual(timings["n_generated"], 6)
