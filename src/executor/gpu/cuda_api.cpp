@@ -20,16 +20,13 @@ namespace cuda {
 
 const DriverFunctions* driver_functions(std::string& problem) {
   static constexpr const char* kNames[] = {"libcuda.so.1", "libcuda.so"};
-  static const auto loaded = load_functions<DriverFunctions>(
-      kNames, {"NVIDIA's driver", "", "; install a newer one"},
-      [](const DynamicLibrary& library, DriverFunctions& functions) {
-        const char* missing = nullptr;
-#define LIMPID_CUDA(member, symbol, type, parameters) \
-  if (!library.find(#symbol, functions.member)) missing = #symbol;
-        LIMPID_CUDA_FUNCTIONS
+  static const auto loaded =
+      load_functions<DriverFunctions>(kNames, {"NVIDIA's driver", "", "; install a newer one"},
+                                      [](DriverFunctions& functions, const auto& find) {
+#define LIMPID_CUDA(member, symbol, type, parameters) find(#symbol, functions.member);
+                                        LIMPID_CUDA_FUNCTIONS
 #undef LIMPID_CUDA
-        return missing;
-      });
+                                      });
   return loaded.get(problem);
 }
 

@@ -16,16 +16,10 @@ class DynamicLibrary {
 
   explicit operator bool() const { return handle_ != nullptr; }
   const std::string& error() const { return error_; }
-  // Sets `function` to the symbol, or to null. Returns whether the library has it.
-  template <class Function>
-  bool find(const char* name, Function*& function) const {
-    function = reinterpret_cast<Function*>(symbol(name));
-    return function != nullptr;
-  }
-
- private:
+  // Null for one that the library lacks.
   void* symbol(const char* name) const;
 
+ private:
   void* handle_ = nullptr;
   std::string error_;
 };
@@ -50,16 +44,20 @@ struct LibraryWords {
   std::string remedy;
 };
 
-// `find_all(library, functions)` fills the functions in, and returns the name of one that the
-// library lacks, or null.
+// `find_all(functions, find)` calls find(name, functions.member) for each function.
 template <class Functions, class FindAll>
 LoadedFunctions<Functions> load_functions(std::span<const char* const> names,
                                           const LibraryWords& words, FindAll find_all) {
   LoadedFunctions<Functions> loaded;
   const DynamicLibrary library(names);
+  const char* missing = nullptr;
+  find_all(loaded.functions, [&]<class Function>(const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(library.symbol(name));
+    if (function == nullptr) missing = name;
+  });
   if (!library) {
     loaded.problem = words.what + " is not installed (" + library.error() + ")" + words.source;
-  } else if (const char* missing = find_all(library, loaded.functions)) {
+  } else if (missing != nullptr) {
     loaded.problem = words.what + " lacks " + missing + words.remedy;
   }
   return loaded;

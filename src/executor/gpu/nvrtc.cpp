@@ -19,13 +19,10 @@ const NvrtcFunctions* nvrtc_functions(std::string& problem) {
       {"CUDA's run-time compiler",
        "; the CUDA toolkit, or the package nvidia-cuda-nvrtc, brings it",
        "; install CUDA 11.2 or later (12 or later for Hopper GPUs)"},
-      [](const DynamicLibrary& library, NvrtcFunctions& functions) {
-        const char* missing = nullptr;
-#define LIMPID_CUDA(member, symbol, type, parameters) \
-  if (!library.find(#symbol, functions.member)) missing = #symbol;
+      [](NvrtcFunctions& functions, const auto& find) {
+#define LIMPID_CUDA(member, symbol, type, parameters) find(#symbol, functions.member);
         LIMPID_NVRTC_FUNCTIONS
 #undef LIMPID_CUDA
-        return missing;
       });
   return loaded.get(problem);
 }

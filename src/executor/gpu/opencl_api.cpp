@@ -21,13 +21,10 @@ const Functions* functions(std::string& problem) {
       kNames,
       {"the OpenCL loader", "; Debian's pocl-opencl-icd, or the GPU's driver, brings it",
        ", so it is older than 1.2"},
-      [](const DynamicLibrary& library, Functions& functions) {
-        const char* missing = nullptr;
-#define LIMPID_OPENCL(name, type, parameters) \
-  if (!library.find(#name, functions.name)) missing = #name;
+      [](Functions& functions, const auto& find) {
+#define LIMPID_OPENCL(name, type, parameters) find(#name, functions.name);
         LIMPID_OPENCL_FUNCTIONS
 #undef LIMPID_OPENCL
-        return missing;
       });
   return loaded.get(problem);
 }
