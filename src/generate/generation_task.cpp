@@ -15,8 +15,7 @@ GenerationTask::GenerationTask(const Engine& engine, std::vector<TokenId> prompt
     : continuation_(engine, options),
       n_ctx_(std::min(n_ctx, engine.n_ctx())),
       n_prompt_(std::ssize(prompt)),
-      listener_(std::move(listener)),
-      last_(std::chrono::steady_clock::now()) {
+      listener_(std::move(listener)) {
   LIMPID_CHECK(ArgumentError, n_prompt_ > 0, "[generate] the prompt has no tokens");
   if (n_prompt_ > n_ctx_)
     throw ContextOverflowError(n_prompt_, n_ctx_, context_needed(n_prompt_, options.n_predict));
@@ -39,7 +38,7 @@ int64_t GenerationTask::n_positions() const {
 
 // The time in the queue does not count.
 void GenerationTask::on_start() {
-  last_ = std::chrono::steady_clock::now();
+  since_measured_ = {};
   if (listener_.on_start) listener_.on_start();
   on_progress();
 }
@@ -49,10 +48,9 @@ void GenerationTask::on_progress() {
 }
 
 void GenerationTask::measure() {
-  const auto now = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> taken = now - std::exchange(last_, now);
   auto& timings = continuation_.timings();
-  (answering_ ? timings.generation_seconds : timings.prompt_seconds) += taken.count();
+  (answering_ ? timings.generation_seconds : timings.prompt_seconds) +=
+      std::exchange(since_measured_, {}).seconds();
   if (!std::exchange(answering_, true)) {
     timings.n_reused = n_adopted_;
     timings.n_prompt = n_stored_ - n_adopted_;

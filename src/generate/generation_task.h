@@ -1,12 +1,12 @@
 // A prompt and its continuation, as a task of the scheduler: what a batch and a server submit.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "generate/continuation.h"
 #include "generate/scheduler.h"
 
@@ -65,7 +65,7 @@ class GenerationTask final : public Task {
   int64_t n_prompt_told_ = 0;  // tokens of the prompt, to on_prompt_token
   Listener listener_;
   bool answering_ = false;
-  std::chrono::steady_clock::time_point last_;  // until when the timings count
+  Stopwatch since_measured_;
 };
 
 }  // namespace limpid

@@ -1,10 +1,10 @@
 #include "generate/scheduler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 
 namespace limpid {
 namespace {
@@ -290,7 +290,7 @@ void Scheduler::evaluate_in_passes() {
 // error ends.
 void Scheduler::evaluate(std::span<const Item> items) {
   Rows rows;
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   try {
     rows = run_step(items);
     ++n_passes_;
@@ -299,8 +299,7 @@ void Scheduler::evaluate(std::span<const Item> items) {
     for (const Item& item : items) evaluate({&item, 1});
     return;
   }
-  learn_speed(items,
-              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  learn_speed(items, stopwatch.seconds());
   deliver(items, rows);
 }
 

@@ -14,20 +14,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
+
+#include "base/stopwatch.h"
 
 namespace limpid {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Each answer has copies of its prompt and of the biases from the start, before it runs.
 constexpr size_t kMostAnswers = 512;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // One request under way. It belongs to the callbacks that the service holds. They come on the
 // engine's thread; the mutex is there because submit() may fail on a thread of the HTTP server
@@ -43,7 +38,7 @@ class AnswerInProgress {
         metrics_(*served_->metrics),
         stream_(stream),
         n_left_(n_choices),
-        token_told_(n_choices),
+        since_token_(n_choices),
         n_told_(n_choices, 0),
         prompt_told_(n_choices, 0) {
     results_.choices.resize(n_choices);
@@ -63,7 +58,7 @@ class AnswerInProgress {
     const std::lock_guard lock(mutex_);
     shape_->slot(choice, slot);
     if (std::exchange(has_started_, true)) return;
-    metrics_.queue_seconds.observe(seconds_since(submitted_));
+    metrics_.queue_seconds.observe(since_submitted_.seconds());
     if (!stream_) return;
     reply_->begin_stream({200, shape_->content_type(), "", {{"Cache-Control", "no-cache"}}});
     reply_->write(shape_->begin(results_.n_prompt_tokens));
@@ -76,8 +71,8 @@ class AnswerInProgress {
 
   void progress(PromptProgress progress) {
     const std::lock_guard lock(mutex_);
-    if (progress.n_done == progress.n_found) prompt_began_ = Clock::now();
-    if (progress.n_done > progress.n_found) progress.seconds = seconds_since(prompt_began_);
+    if (progress.n_done == progress.n_found) since_prompt_ = {};
+    if (progress.n_done > progress.n_found) progress.seconds = since_prompt_.seconds();
     if (stream_ && !has_failed_) reply_->write(shape_->progress(progress));
   }
 
@@ -119,12 +114,11 @@ class AnswerInProgress {
  private:
   // An event may bring several tokens, which a character was made of: each took its share.
   void count_time(const TokenEvent& event) {
-    const Clock::time_point now = Clock::now();
     if (!std::exchange(has_token_, true))
-      metrics_.first_token_seconds.observe(std::chrono::duration<double>(now - submitted_).count());
-    const auto last = std::exchange(token_told_[event.choice], now);
-    if (!last) return;
-    const double seconds = std::chrono::duration<double>(now - *last).count();
+      metrics_.first_token_seconds.observe(since_submitted_.seconds());
+    const auto since_last = std::exchange(since_token_[event.choice], Stopwatch());
+    if (!since_last) return;
+    const double seconds = since_last->seconds();
     for (size_t i = 0; i < event.ids.size(); ++i)
       metrics_.token_seconds.observe(seconds / static_cast<double>(event.ids.size()));
   }
@@ -168,15 +162,15 @@ class AnswerInProgress {
   const std::shared_ptr<HttpReply> reply_;
   Metrics& metrics_;
   const bool stream_;
-  const Clock::time_point submitted_ = Clock::now();
+  const Stopwatch since_submitted_;
   std::mutex mutex_;  // guards what follows
-  Clock::time_point prompt_began_ = submitted_;
+  Stopwatch since_prompt_;
   bool has_started_ = false, has_token_ = false, has_failed_ = false, was_left_ = false;
   size_t n_left_;                     // choices that have not ended
   std::vector<CancelToken> cancels_;  // of the choices so far
   // Of each choice:
-  std::vector<std::optional<Clock::time_point>> token_told_;  // when its last token came
-  std::vector<size_t> n_told_;                                // ids
+  std::vector<std::optional<Stopwatch>> since_token_;  // the last one
+  std::vector<size_t> n_told_;                         // ids
   std::vector<char> prompt_told_;
   AnswerResults results_;
 };

@@ -5,10 +5,10 @@
 // the tokens of the last request that had it. To save it is to write the blocks of these tokens,
 // and a restored slot serves any request that begins with them, whatever its number.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 
 #include "base/parse_number.h"
+#include "base/stopwatch.h"
 #include "server/api.h"
 
 namespace limpid {
@@ -85,16 +85,16 @@ void slot_action(const ApiCall& call) {
   const std::string action = query_value(call.request.query, "action");
   GenerationService& service = *call.served.service;
   Json answer = {{"id_slot", slot}};
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   if (action == "save" || action == "restore") {
     const bool saves = action == "save";
     const std::string path = file_of(call, folder);
     const int64_t n_tokens = saves ? service.save_slot(slot, path) : restore(service, slot, path);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    const double milliseconds = stopwatch.seconds() * 1000;
     answer.update({{"filename", std::filesystem::path(path).filename()},
                    {saves ? "n_saved" : "n_restored", n_tokens},
                    {saves ? "n_written" : "n_read", size_of(path)},
-                   {"timings", {{saves ? "save_ms" : "restore_ms", time.count()}}}});
+                   {"timings", {{saves ? "save_ms" : "restore_ms", milliseconds}}}});
   } else if (action == "erase") {
     answer.update({{"n_erased", service.erase_slot(slot)}});
   } else {
