@@ -33,22 +33,14 @@ std::string visible(std::string_view text) {
 std::string printable(std::string_view text) {
   constexpr size_t kLongest = 100;
   std::string out;
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
+  unicode::for_each_character(text.substr(0, kLongest), [&](std::string_view character) {
+    const char32_t c = unicode::decode(character).value;
+    if (c < 0x20 || c == 0x7F || c >= unicode::kInvalidByte) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(character.front()));
     } else {
-      out += c;
+      out += character;
     }
-  }
-  if (!is_clean_utf8(out)) {  // also when the cut split a character
-    std::string escaped;
-    for (const char c : out) {
-      const auto byte = static_cast<unsigned char>(c);
-      escaped += byte < 0x80 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
-    }
-    out = std::move(escaped);
-  }
+  });
   if (text.size() > kLongest) out += "...";
   return out;
 }

@@ -40,6 +40,11 @@ TEST(Visible, HasASignForWhatCannotBeSeen) {
   EXPECT_EQ(visible(""), "∅");
 }
 
+TEST(Printable, EscapesControlsAndWhatIsNotUtf8) {
+  EXPECT_EQ(printable("é\n\x7f\xff日"), "é\\x0a\\x7f\\xff日");
+  EXPECT_EQ(printable(std::string(99, 'a') + "é"), std::string(99, 'a') + "\\xc3...");
+}
+
 TEST(Svg, EscapesWhatItIsGiven) {
   Svg svg(100, 50, "<title>");
   svg.text({1, 2}, "<b>", SvgAnchor::kEnd);
