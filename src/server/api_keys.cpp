@@ -1,5 +1,7 @@
 #include "server/api_keys.h"
 
+#include <openssl/crypto.h>
+
 #include <fstream>
 
 #include "base/check.h"
@@ -13,17 +15,6 @@ std::string hash_of(std::string_view key) {
   Sha256 hash;
   hash.update(std::as_bytes(std::span(key)));
   return hash.hex();
-}
-
-// A comparison that ends at the first difference takes longer the more of a guess is right, and
-// over many tries that can be measured. Keys are compared as hashes, which a client cannot steer
-// byte by byte, and without an early end. The volatile sum keeps the compiler from leaving the loop
-// at the first difference.
-bool equal_in_constant_time(const std::string& a, const std::string& b) {
-  volatile unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-    difference = difference | static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
 }
 
 }  // namespace
@@ -41,12 +32,15 @@ void ApiKeys::add_file(const std::string& path) {
   LIMPID_CHECK(ArgumentError, hashes_.size() > n_before, "[server] {} holds no key", path);
 }
 
-// Looks at all keys, so that the time does not tell which one it was.
+// A comparison that ends at the first difference takes longer the more of a guess is right, and
+// over many tries that can be measured. Keys are compared as hashes, which a client cannot steer
+// byte by byte, and without an early end. All keys are looked at, so that the time does not tell
+// which one it was.
 bool ApiKeys::contains(std::string_view key) const {
   const std::string hash = hash_of(key);
   bool found = false;
   for (const std::string& known : hashes_)
-    found = static_cast<int>(equal_in_constant_time(hash, known)) | static_cast<int>(found);
+    found = CRYPTO_memcmp(hash.data(), known.data(), hash.size()) == 0 || found;
   return found;
 }
 
