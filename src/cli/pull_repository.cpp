@@ -57,8 +57,7 @@ void verify(const HubFile& file, const fs::path& part) {
 // right. Returns the number of bytes of these files.
 uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Listing& listing,
                        const std::vector<HubFile>& files, const fs::path& folder) {
-  InterruptGuard interrupt;
-  interrupt.take_sigterm_too();
+  const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
   ProgressBar bar("downloading");
   uint64_t n_total = 0;
   uint64_t n_before = 0;  // in the files before this one

@@ -251,8 +251,8 @@ void run(const ServeFlags& values) {
   if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
   const std::string first = models.size() == 1 ? load_first(api.shelf()) : "";
   const InterruptPipe interrupts;
-  InterruptGuard guard;  // until now, a signal has ended the program at once
-  guard.take_sigterm_too();
+  // Until now, a signal has ended the program at once.
+  const InterruptGuard guard({}, OnSigterm::kInterrupt);
   api.set_ready();
   if (models.size() > 1)
     print_log(fmt::format("a model is loaded when it is asked for: {}", names));

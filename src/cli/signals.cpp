@@ -1,6 +1,6 @@
 //   signal            while an InterruptGuard lives            otherwise
 //   SIGINT            cancels its token; a second one ends     ends the program
-//   SIGTERM           as SIGINT, if take_sigterm_too()         ends the program
+//   SIGTERM           as SIGINT, with OnSigterm::kInterrupt    ends the program
 //   SIGHUP            ends the program                         ends the program
 //   SIGBUS            a mapped file was truncated: ends the program with its name
 // To end the program is to remove temporary files and a new folder, restore the terminal, say so in
@@ -120,12 +120,14 @@ void handle_signals() {
 
 // The terminal is remembered here and not at the start of the program: libedit changes it only
 // while a guard lives.
-InterruptGuard::InterruptGuard(CancelToken cancel) : cancel_(std::move(cancel)) {
+InterruptGuard::InterruptGuard(CancelToken cancel, OnSigterm on_sigterm)
+    : cancel_(std::move(cancel)) {
   n_interrupts = 0;
   have_terminal = tcgetattr(STDIN_FILENO, &terminal_at_start) == 0;
   token_to_cancel = &cancel_;
   install(SIGINT, on_interrupt, &interrupt_before);
   sigaction(SIGTERM, nullptr, &termination_before);
+  if (on_sigterm == OnSigterm::kInterrupt) install(SIGTERM, on_interrupt);
 }
 
 InterruptGuard::~InterruptGuard() {
@@ -133,8 +135,6 @@ InterruptGuard::~InterruptGuard() {
   sigaction(SIGTERM, &termination_before, nullptr);
   token_to_cancel = nullptr;
 }
-
-void InterruptGuard::take_sigterm_too() { install(SIGTERM, on_interrupt); }
 
 bool InterruptGuard::interrupted() const { return n_interrupts > 0; }
 

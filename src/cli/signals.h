@@ -24,17 +24,18 @@ class Interrupted : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What SIGTERM does. kInterrupt: the same as Ctrl-C, for work that must clean up more than
+// temporary files.
+enum class OnSigterm { kEnd, kInterrupt };
+
 // While an object exists (one at a time), Ctrl-C sets its cancel token and does not end the
 // program. A second Ctrl-C before clear() ends the program.
 class InterruptGuard {
  public:
-  explicit InterruptGuard(CancelToken cancel = {});
+  explicit InterruptGuard(CancelToken cancel = {}, OnSigterm on_sigterm = OnSigterm::kEnd);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
-
-  // SIGTERM then does the same as Ctrl-C. For work that must clean up more than temporary files.
-  void take_sigterm_too();
 
   [[nodiscard]] bool interrupted() const;  // since the start, or the last clear()
   void clear();

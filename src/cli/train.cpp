@@ -286,8 +286,7 @@ class Display {
 int follow(const TrainFlags& values, const RunOptions& options) {
   if (!values.plan) {
     TrainingRun training(RunFolder::follow(options.ranks->broadcast("")), options);
-    InterruptGuard interrupt;
-    interrupt.take_sigterm_too();
+    const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
     try {
       while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
       training.save();
@@ -320,8 +319,7 @@ int run(const TrainFlags& values) {
   }
   const int64_t first = training.trainer().n_updates();
   if (first > 0) print_log(fmt::format("going on from step {}", first));
-  InterruptGuard interrupt;
-  interrupt.take_sigterm_too();
+  const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
   Display display(training, f32_limit, values);
   while (!training.finished() && !training.stops(interrupt.interrupted()))
     display.show(training.step());
