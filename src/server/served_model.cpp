@@ -10,10 +10,10 @@
 // control tokens.
 #include "server/served_model.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <initializer_list>
 
@@ -27,15 +27,6 @@ constexpr size_t kMostPrompts = 2048;  // OpenAI takes as many texts
 // Of a message, besides its role and content.
 constexpr const char* kOptionalMembers[] = {"name", "reasoning_content"};
 
-// Today in local time, as `format` says.
-std::string today(const char* format) {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  std::array<char, 64> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), format, &local)};
-}
-
 // The variables of a template besides the messages: those of the request, and those of llama-server
 // that the request leaves out. A request may have very many variables, so they are not looked up
 // one by one.
@@ -46,8 +37,9 @@ Json template_variables(const ServedModel& served, const RequestSettings& settin
     if (!variables.contains(name)) variables[name] = std::move(value);
   };
   add("enable_thinking", served.thinks);
-  add("date_string", today("%d %b %Y"));
-  add("datetime", today("%b %d %Y"));
+  const std::tm now = fmt::localtime(std::time(nullptr));
+  add("date_string", fmt::format("{:%d %b %Y}", now));
+  add("datetime", fmt::format("{:%b %d %Y}", now));
   add("functions", "");  // Firefunction's name for the tools, as text
   return variables;
 }
