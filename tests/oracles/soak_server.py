@@ -20,7 +20,7 @@ from limpid_server import Server
 SECONDS = float(os.environ.get("SOAK_SECONDS", "1200"))
 WARM_UP = 0.25
 MEAN_OF = 20
-MOST_PER_MINUTE = 1.0  # MB
+MOST_PER_MINUTE = 0.1  # MB
 N_THREADS = 8
 WITNESSED = {"prompt": "the sea", "n_predict": 30, "seed": 7, "ignore_eos": True}
 WORDS = "the a world sea and of man tell me who are you hello what river king day night".split()
