@@ -137,15 +137,17 @@ class NamedDevice final : public gpu::Device {
 };
 
 // What was compiled for one device and driver is not taken for another.
-TEST(ProgramCache, IsKeyedByTextDeviceAndDriver) {
+TEST(ProgramCache, IsKeyedByTextDeviceDriverAndOptions) {
   const CacheElsewhere cache;
   const auto n_compiled = [](const char* api, const char* name, const char* driver,
-                             const char* architecture, const char* text) {
+                             const char* architecture, const char* text,
+                             const char* options = "-O2") {
     gpu::DeviceInfo info;
     info.api = api;
     info.name = name;
     info.driver = driver;
     info.architecture = architecture;
+    info.options = options;
     NamedDevice device(info);
     gpu::cached_program(device, {"tiny", text});
     return device.n_compiled;
@@ -157,6 +159,7 @@ TEST(ProgramCache, IsKeyedByTextDeviceAndDriver) {
   EXPECT_EQ(n_compiled("cuda", "A", "2", "sm_80", "text"), 1);
   EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_90a", "text"), 1);
   EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "texts"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "text", "-O3"), 1);
   EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "text"), 0);
 }
 

@@ -79,6 +79,7 @@ DeviceInfo describe(const DriverFunctions& cu, int index) {
   info.driver = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
   info.has_wgmma = major == kHopper;  // later GPUs have others
   info.architecture = fmt::format("sm_{}{}{}", major, minor, info.has_wgmma ? "a" : "");
+  info.options = fmt::format("{}", fmt::join(kNvrtcOptions, " "));
   return info;
 }
 

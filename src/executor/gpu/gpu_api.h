@@ -24,6 +24,7 @@ struct DeviceInfo {
   std::string name;          // as the driver gives it
   std::string driver;        // its version, and the platform's name
   std::string architecture;  // "sm_89"; "" for OpenCL
+  std::string options;       // of the compiler of kernels
   uint64_t memory_bytes = 0;
   int n_units = 0;         // compute units, multiprocessors
   bool is_cpu = false;     // OpenCL on the CPU, as PoCL provides it

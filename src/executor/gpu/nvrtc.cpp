@@ -1,6 +1,6 @@
 #include "executor/gpu/nvrtc.h"
 
-#include <array>
+#include <vector>
 
 #include "base/check.h"
 #include "executor/gpu/cuda_functions.h"
@@ -77,9 +77,8 @@ std::string compile_to_cubin(const ProgramSource& source, const std::string& arc
   LIMPID_CHECK(ResourceError, nvrtc != nullptr, "[cuda] {}", problem);
   const Compilation compilation(*nvrtc, source);
   const std::string target = "-arch=" + architecture;
-  // Products and sums are fused where the text says so. A program holds more functions than it
-  // uses.
-  const std::array options = {target.c_str(), "-fmad=false", "-diag-suppress=177"};
+  std::vector<const char*> options(kNvrtcOptions.begin(), kNvrtcOptions.end());
+  options.push_back(target.c_str());
   const cuda::Status status =
       nvrtc->compile(compilation.handle(), static_cast<int>(options.size()), options.data());
   LIMPID_CHECK(ResourceError, status == 0,

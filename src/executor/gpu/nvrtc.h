@@ -1,11 +1,15 @@
 // NVRTC: kernels of the dialect to machine code of NVIDIA's GPUs. It needs no GPU and no driver.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "executor/gpu/gpu_api.h"
 
 namespace limpid::gpu {
+
+// Products and sums are fused where the text says so. A program holds more functions than it uses.
+inline constexpr std::array kNvrtcOptions = {"-fmad=false", "-diag-suppress=177"};
 
 // "" when NVRTC can be used here, else why not.
 std::string nvrtc_problem();

@@ -115,6 +115,7 @@ std::vector<FoundDevice> find_devices(const Functions& cl) {
       info.memory_bytes = memory;
       info.n_units = static_cast<int>(n_units);
       info.is_cpu = (type & opencl::kDeviceTypeCpu) != 0;
+      info.options = info.is_cpu ? kCpuOptions : kOptions;
       found.push_back({device, std::move(info)});
     }
   }
@@ -249,7 +250,7 @@ class OpenclDevice final : public Device {
   void flush() noexcept override { cl_.clFlush(queue_); }
 
  private:
-  const char* options() const { return info().is_cpu ? kCpuOptions : kOptions; }
+  const char* options() const { return info().options.c_str(); }
   std::string build_log(Handle program) const {
     return text_of([&](size_t n, void* to, size_t* needed) {
       return cl_.clGetProgramBuildInfo(program, device_, opencl::kProgramBuildLog, n, to, needed);

@@ -16,7 +16,7 @@ namespace {
 std::string key_of(const DeviceInfo& info, const ProgramSource& source) {
   Sha256 hash;
   for (const std::string* part :
-       {&info.api, &info.name, &info.driver, &info.architecture, &source.text}) {
+       {&info.api, &info.name, &info.driver, &info.architecture, &info.options, &source.text}) {
     hash.update(std::as_bytes(std::span(part->c_str(), part->size() + 1)));
   }
   return hash.hex();
