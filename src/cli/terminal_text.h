@@ -8,10 +8,10 @@
 
 namespace limpid::cli {
 
-// Whether a terminal shows the code point (base/utf8.h) and does nothing else: it is no invalid
-// byte, and neither a control (C0 but newline and tab, DEL, C1) nor an embedding, an override or an
-// isolate of the bidirectional algorithm (UAX 9), which reorder what follows. Languages that are
-// written from right to left need none of them. Async-signal-safe, as unicode::decode is.
+// Whether a terminal shows the code point (base/utf8.h) and does nothing else. An invalid byte is
+// not harmless, nor is a control (C0 but newline and tab, DEL, C1), nor an embedding, an override
+// or an isolate of the bidirectional algorithm (UAX 9), which reorder what follows. Languages that
+// are written from right to left need none of them. Async-signal-safe, as unicode::decode is.
 bool is_harmless(char32_t code) noexcept;
 
 // `text` with every other character as \u001b, an invalid byte as \xff; JSON stays JSON. A carriage

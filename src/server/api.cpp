@@ -97,8 +97,8 @@ std::string asked_model(const Api& api, const HttpRequest& request) {
 
 // The model may have to be loaded first. The request then waits, in a copy, and the thread of the
 // connection goes on.
-void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), ApiStyle style,
-                     HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), HttpRequest request,
+                     const std::shared_ptr<HttpReply>& reply) {
   ModelShelf& shelf = api.shelf();
   const std::string name = asked_model(api, request);
   const bool may_load =
@@ -106,16 +106,17 @@ void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), ApiS
   const ModelShelf::Ticket ticket = shelf.new_ticket();
   // Before the loan, which may come on another thread: the endpoint replaces it by its own.
   reply->on_gone([&shelf, ticket] { shelf.forget(ticket); });
-  shelf.lend(name, may_load, ticket,
-             [&api, endpoint, style, request = std::move(request), reply](
-                 const ModelShelf::Loan& loan, const std::exception_ptr& error) {
-               try {
-                 if (error) std::rethrow_exception(error);
-                 endpoint({{api, request, reply}, loan});
-               } catch (...) {
-                 reply->send(error_answer(style, as_api_error(std::current_exception())));
-               }
-             });
+  shelf.lend(
+      name, may_load, ticket,
+      [&api, endpoint, request = std::move(request), reply](const ModelShelf::Loan& loan,
+                                                            const std::exception_ptr& error) {
+        try {
+          if (error) std::rethrow_exception(error);
+          endpoint({{api, request, reply}, loan});
+        } catch (...) {
+          reply->send(error_answer(style_of(request.path), as_api_error(std::current_exception())));
+        }
+      });
 }
 
 // If the model was never loaded, the answer waits until it is. Otherwise the answer needs no model,
@@ -126,7 +127,7 @@ void look_at_props(const ServerCall& call) {
   const auto when_loaded = [](const ApiCall& loaded) {
     props(loaded, loaded.api.shelf().look_at(loaded.served.name));
   };
-  call_with_model(call.api, when_loaded, ApiStyle::kOpenAi, call.request, call.reply);
+  call_with_model(call.api, when_loaded, call.request, call.reply);
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
     if (const auto* endpoint = std::get_if<0>(&route.endpoint)) {
       (*endpoint)({*this, request, reply});
     } else {
-      call_with_model(*this, std::get<1>(route.endpoint), style, std::move(request), reply);
+      call_with_model(*this, std::get<1>(route.endpoint), std::move(request), reply);
     }
   } catch (...) {
     reply->send(error_answer(style, as_api_error(std::current_exception())));

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "server/sampling_fields.h"
+#include "tokenizer/chat_template.h"
 
 namespace limpid {
 namespace {
@@ -139,9 +140,8 @@ void read_after_sampling(const JsonField& field, FieldTarget target) {
 }
 void read_variables(const JsonField& field, FieldTarget target) {
   for (const JsonField& member : field.members()) {
-    for (const char* name : {"messages", "tools", "add_generation_prompt"}) {
-      if (member.key() == name) member.fail("cannot be set here");
-    }
+    if (std::ranges::find(kFixedTemplateVariables, member.key()) != kFixedTemplateVariables.end())
+      member.fail("cannot be set here");
   }
   target.settings.template_variables = field.json();
 }

@@ -94,7 +94,7 @@ void define_inputs(jinja::Interpreter& interpreter, const TemplateInputs& inputs
     interpreter.define("eos_token", jinja::make_literal_string(inputs.eos_token));
   if (inputs.extra.is_null()) return;
   for (const auto& [name, value] : inputs.extra.items()) {
-    if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
+    if (std::ranges::find(kFixedTemplateVariables, name) != kFixedTemplateVariables.end()) {
       throw ArgumentError(fmt::format("'{}' cannot be an extra variable of a chat template", name));
     }
     json(name, value);

@@ -1,10 +1,12 @@
 // The model's own chat template (Jinja), rendered as `transformers` renders it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "jinja/traced_text.h"
 #include "limpid/error.hpp"
@@ -34,6 +36,10 @@ struct TemplateInputs {
   bool add_generation_prompt = true;
   int64_t now = 0;  // Unix seconds for strftime_now, which are UTC; 0: the clock, in local time
 };
+
+// Variables of a template that TemplateInputs::extra cannot replace.
+inline constexpr std::array<std::string_view, 3> kFixedTemplateVariables = {
+    "messages", "tools", "add_generation_prompt"};
 
 // The template called raise_exception: the template works but rejects these messages.
 class TemplateRefusal : public Error {
