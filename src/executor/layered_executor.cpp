@@ -179,13 +179,16 @@ void LayeredExecutor::go_to(size_t executor) {
 }
 
 Weight LayeredExecutor::reach(const Weight& weight) {
-  const LoadedWeight& loaded = weights_[static_cast<size_t>(weight.id)];
-  if (!loaded.on[at_]) go_to(1 - at_);
-  return loaded.on[at_];
+  if (weight && !local(weight)) go_to(1 - at_);
+  return local(weight);
 }
 
 Weight LayeredExecutor::local(const Weight& weight) const {
   return weight ? weights_[static_cast<size_t>(weight.id)].on[at_] : Weight{};
+}
+
+RopeTable LayeredExecutor::local(const RopeTable& table) const {
+  return rope_tables_[static_cast<size_t>(table.id)].on[at_];
 }
 
 const Activation& LayeredExecutor::local(const Activation& x) {
@@ -242,6 +245,18 @@ size_t LayeredExecutor::place_of(const Activation& x) const {
 
 // ---- ops ----------------------------------------------------------------------------------------
 
+// Goes to where the weights of the op lie, and calls the op with the arguments there.
+#define LIMPID_SPECIAL_OP(...)
+#define LIMPID_OP(result, name, parameters, arguments) \
+  result LayeredExecutor::name parameters {            \
+    const auto op = [this](const auto&... each) {      \
+      (reach(each), ...);                              \
+      return keep(current().name(local(each)...));     \
+    };                                                 \
+    return op arguments;                               \
+  }
+#include "executor/op_list.h"
+
 Activation LayeredExecutor::embed(const Weight& table) {
   const Weight there = reach(table);
   return keep(current().embed(there));
@@ -250,25 +265,6 @@ Activation LayeredExecutor::embed(const Weight& table) {
 Activation LayeredExecutor::embed_positions(const Weight& table) {
   const Weight there = reach(table);
   return keep(current().embed_positions(there));
-}
-
-Activation LayeredExecutor::add(const Activation& a, const Activation& b) {
-  return keep(current().add(local(a), local(b)));
-}
-
-Activation LayeredExecutor::scale(const Activation& x, float factor) {
-  return keep(current().scale(local(x), factor));
-}
-
-Activation LayeredExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
-  const Weight there = reach(weight);
-  return keep(current().rms_norm(local(x), there, eps));
-}
-
-Activation LayeredExecutor::layer_norm(const Activation& x, const Weight& weight,
-                                       const Weight& bias, float eps) {
-  const Weight there = reach(weight);
-  return keep(current().layer_norm(local(x), there, local(bias), eps));
 }
 
 void LayeredExecutor::linear(const Activation& x, std::span<Projection> projections) {
@@ -287,29 +283,12 @@ void LayeredExecutor::linear_in_parts(const Activation& x, const Weight& weight,
   current().linear_in_parts(local(x), there, see);
 }
 
-Activation LayeredExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
-  const LoadedTable& loaded = rope_tables_[static_cast<size_t>(table.id)];
-  return keep(current().rope(local(x), loaded.on[at_], head_dim));
-}
-
 Activation LayeredExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
                                       KvStorage& kv, int64_t layer, const AttentionShape& shape) {
   go_to(layer < n_first_ ? kFirst : kSecond);
   KvStorage& part = static_cast<LayeredKvStorage&>(kv).part(at_);
   const int64_t layer_of_part = at_ == kFirst ? layer : layer - n_first_;
   return keep(current().attention(local(q), local(k), local(v), part, layer_of_part, shape));
-}
-
-Activation LayeredExecutor::swiglu(const Activation& gate, const Activation& up) {
-  return keep(current().swiglu(local(gate), local(up)));
-}
-
-Activation LayeredExecutor::unary(UnaryKind kind, const Activation& x) {
-  return keep(current().unary(kind, local(x)));
-}
-
-Activation LayeredExecutor::select_outputs(const Activation& x) {
-  return keep(current().select_outputs(local(x)));
 }
 
 }  // namespace limpid

@@ -93,11 +93,20 @@ class LayeredExecutor final : public Executor {
   Activation keep(Activation made);
   void go_to(size_t executor);
   size_t place_of(const Activation& x) const;
-  // Goes to where the weight lies, and returns its handle there.
+  // Goes to where the weight lies, if there is one, and returns its handle there.
   Weight reach(const Weight& weight);
+  // An argument of an op for the executor that the pass is at. Moves an activation that is not
+  // there.
   Weight local(const Weight& weight) const;
-  // x on the executor that the pass is at; moves it when it is not there.
+  RopeTable local(const RopeTable& table) const;
   const Activation& local(const Activation& x);
+  // Other arguments are the same for both.
+  template <class Other>
+  static void reach(const Other& /*other*/) {}
+  template <class Other>
+  static const Other& local(const Other& other) {
+    return other;
+  }
 
   std::unique_ptr<Executor> executors_[2];
   int64_t n_first_;

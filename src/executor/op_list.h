@@ -4,14 +4,21 @@
 // delegating_executor.h makes the methods that pass a call on (`arguments` is for that). So the
 // list has no include guard, and a new op is declared here once, for every executor.
 //
+// LIMPID_SPECIAL_OP is for the ops on tables, matrices and the KV cache. It is the same as
+// LIMPID_OP, unless the file defines it. layered_executor.cpp and counting_executor.cpp make the
+// methods of all other ops from this list, and the GPU has one kernel for each, of the op's name.
+//
 // A row is a token unless said otherwise.
+#ifndef LIMPID_SPECIAL_OP
+#define LIMPID_SPECIAL_OP LIMPID_OP
+#endif
 
 // y[t] = table[token_ids[t]]: [n_tokens, table.cols]; begin_step's caller has checked the ids
 // against the table.
-LIMPID_OP(Activation, embed, (const Weight& table), (table))
+LIMPID_SPECIAL_OP(Activation, embed, (const Weight& table), (table))
 
 // y[t] = table[positions[t]] (GPT-2's learned positions).
-LIMPID_OP(Activation, embed_positions, (const Weight& table), (table))
+LIMPID_SPECIAL_OP(Activation, embed_positions, (const Weight& table), (table))
 
 // a + b, element by element.
 LIMPID_OP(Activation, add, (const Activation& a, const Activation& b), (a, b))
@@ -34,7 +41,8 @@ LIMPID_OP(Activation, layer_norm,
 // All projections of one input [rows, weight.cols] at once, so that x is prepared (quantised) once:
 //   y[t] = x[t] * weight^T + bias
 // The input of a head is the result of select_outputs.
-LIMPID_OP(void, linear, (const Activation& x, std::span<Projection> projections), (x, projections))
+LIMPID_SPECIAL_OP(void, linear, (const Activation& x, std::span<Projection> projections),
+                  (x, projections))
 
 // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the
 // token's position,
@@ -47,10 +55,10 @@ LIMPID_OP(Activation, rope, (const Activation& x, const RopeTable& table, int64_
 //   out[t,h] = softmax(scale * q[t,h] . K[0..pos(t)]) V[0..pos(t)]
 // with KV head h / (n_heads / n_kv_heads). q, out [n_tokens, n_heads * head_dim]. The partial (max,
 // sum, accumulator) of each KV block are merged in order of position.
-LIMPID_OP(Activation, attention,
-          (const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
-           int64_t layer, const AttentionShape& shape),
-          (q, k, v, kv, layer, shape))
+LIMPID_SPECIAL_OP(Activation, attention,
+                  (const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
+                   int64_t layer, const AttentionShape& shape),
+                  (q, k, v, kv, layer, shape))
 
 // silu(gate) * up, both [rows, d_ff]. Composite of unary() and a product (Shazeer 2020,
 // arXiv:2002.05202).
@@ -63,3 +71,4 @@ LIMPID_OP(Activation, unary, (UnaryKind kind, const Activation& x), (kind, x))
 LIMPID_OP(Activation, select_outputs, (const Activation& x), (x))
 
 #undef LIMPID_OP
+#undef LIMPID_SPECIAL_OP
