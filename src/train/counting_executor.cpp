@@ -7,7 +7,7 @@
 //   operations  y = x W^T with x [n, k] and W [m, k] takes n m k multiplications and n m k
 //               additions. The backward pass has two such products: dx = dy W and dW = dy^T x.
 //
-// Most results have the shape of their input, so most ops below are one line.
+// Most results have the shape of the first operand, so the list of ops makes most methods.
 #include "train/counting_executor.h"
 
 #include <algorithm>
@@ -99,24 +99,15 @@ void CountingExecutor::count_product(const Activation& x, const Weight& weight) 
 
 // ---- ops ----------------------------------------------------------------------------------------
 
+#define LIMPID_SPECIAL_OP(...)
+#define LIMPID_OP(result, name, parameters, arguments) \
+  result CountingExecutor::name parameters { return like arguments; }
+#include "executor/op_list.h"
+
 Activation CountingExecutor::embed(const Weight& table) { return allocate(n_tokens_, table.cols); }
 
 Activation CountingExecutor::embed_positions(const Weight& table) {
   return allocate(n_tokens_, table.cols);
-}
-
-Activation CountingExecutor::add(const Activation& a, const Activation& /*b*/) { return like(a); }
-
-Activation CountingExecutor::scale(const Activation& x, float /*factor*/) { return like(x); }
-
-Activation CountingExecutor::rms_norm(const Activation& x, const Weight& /*weight*/,
-                                      float /*eps*/) {
-  return like(x);
-}
-
-Activation CountingExecutor::layer_norm(const Activation& x, const Weight& /*weight*/,
-                                        const Weight& /*bias*/, float /*eps*/) {
-  return like(x);
 }
 
 void CountingExecutor::linear(const Activation& x, std::span<Projection> projections) {
@@ -126,24 +117,11 @@ void CountingExecutor::linear(const Activation& x, std::span<Projection> project
   }
 }
 
-Activation CountingExecutor::rope(const Activation& x, const RopeTable& /*table*/,
-                                  int64_t /*head_dim*/) {
-  return like(x);
-}
-
 Activation CountingExecutor::attention(const Activation& q, const Activation& /*k*/,
                                        const Activation& /*v*/, KvStorage& /*kv*/,
                                        int64_t /*layer*/, const AttentionShape& /*shape*/) {
   return like(q);
 }
-
-Activation CountingExecutor::swiglu(const Activation& gate, const Activation& /*up*/) {
-  return like(gate);
-}
-
-Activation CountingExecutor::unary(UnaryKind /*kind*/, const Activation& x) { return like(x); }
-
-Activation CountingExecutor::select_outputs(const Activation& x) { return like(x); }
 
 // ---- backward ops -------------------------------------------------------------------------------
 

@@ -50,7 +50,12 @@ class CountingExecutor final : public Executor {
   void release(int32_t id) noexcept override;
   // Throws ResourceError for more than 2^64 bytes.
   Activation allocate(int64_t rows, int64_t cols);
-  Activation like(const Activation& x) { return allocate(x.rows(), x.cols()); }
+  // Returns an activation of the shape of x, the first operand of an op.
+  template <class... Others>
+  Activation like(const Activation& x, const Others&... /*others*/) {
+    return allocate(x.rows(), x.cols());
+  }
+  Activation like(UnaryKind /*kind*/, const Activation& x) { return like(x); }
   void count_product(const Activation& x, const Weight& weight);
 
   int64_t n_tokens_;
