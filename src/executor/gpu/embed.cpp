@@ -33,7 +33,7 @@ Activation GpuExecutor::select_outputs(const Activation& x) {
   LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
                "[select_outputs] an output is outside the {} rows", x.rows());
   Activation y = allocate(inputs_.n_outputs(), x.cols());
-  launch(*ops_.select_rows, gpu::cover_rows(y.rows(), y.cols(), kItems), buffer(x), *step_,
+  launch(*ops_.select_outputs, gpu::cover_rows(y.rows(), y.cols(), kItems), buffer(x), *step_,
          lists_.output_rows, buffer(y), static_cast<int32_t>(y.cols()));
   return y;
 }

@@ -31,14 +31,9 @@ GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device, Products products)
     : device_(std::move(device)), products_(products) {
   ops_.program = gpu::cached_program(*device_, gpu::op_program());
   gpu::Program& program = *ops_.program;
-  ops_.add = program.kernel("add");
-  ops_.scale = program.kernel("scale");
-  ops_.unary = program.kernel("unary");
-  ops_.swiglu = program.kernel("swiglu");
-  ops_.select_rows = program.kernel("select_rows");
-  ops_.rms_norm = program.kernel("rms_norm");
-  ops_.layer_norm = program.kernel("layer_norm");
-  ops_.rope = program.kernel("rope");
+#define LIMPID_SPECIAL_OP(...)
+#define LIMPID_OP(result, name, parameters, arguments) ops_.name = program.kernel(#name);
+#include "executor/op_list.h"
   ops_.top_k = program.kernel("top_k");
 }
 

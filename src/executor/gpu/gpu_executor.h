@@ -83,20 +83,24 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<gpu::Buffer> data;
     bool is_head = false;
   };
+  using KernelHandle = std::unique_ptr<gpu::Kernel>;
+  // The program has a kernel for each op, of its name.
   struct OpKernels {
     std::unique_ptr<gpu::Program> program;
-    std::unique_ptr<gpu::Kernel> add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope,
-        top_k;
+    KernelHandle top_k;
+#define LIMPID_SPECIAL_OP(...)
+#define LIMPID_OP(result, name, parameters, arguments) KernelHandle name;
+#include "executor/op_list.h"
   };
   // Of one type of weights.
   struct MatrixKernels {
     std::unique_ptr<gpu::Program> program;
-    std::unique_ptr<gpu::Kernel> pack;  // of quantised types
-    std::unique_ptr<gpu::Kernel> embed, linear_one, linear_one_of_many, linear_one_gated,
-        linear_few, linear_some, linear_more, linear_many;
+    KernelHandle pack;  // of quantised types
+    KernelHandle embed, linear_one, linear_one_of_many, linear_one_gated, linear_few, linear_some,
+        linear_more, linear_many;
     // With Products::kF16.
     std::unique_ptr<gpu::Program> tensor_program;
-    std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, halve_tiles, tensor_many;
+    KernelHandle halve, tensor_few, tensor_some, halve_tiles, tensor_many;
   };
   // One of them, and how much a group of it computes.
   struct LinearKernel {
@@ -108,12 +112,12 @@ class GpuExecutor final : public Executor {
   // Of one type of keys and of values, in f32 or for heads of one size on tensor cores.
   struct AttentionKernels {
     struct Attend {
-      std::unique_ptr<gpu::Kernel> kernel;
+      KernelHandle kernel;
       int items;     // of a group
       int64_t rows;  // outputs of a group at most
     };
     std::vector<std::unique_ptr<gpu::Program>> programs;
-    std::unique_ptr<gpu::Kernel> append, combine;
+    KernelHandle append, combine;
     std::vector<Attend> attend;  // by rows
   };
   struct Angles {

@@ -75,7 +75,7 @@ KERNEL(128) swiglu(GLOBAL const float* gate, GLOBAL const float* up, GLOBAL floa
 
 // y[i] = x[rows[i]]: an item for each element of y [n_rows, cols]; `rows` begins at inputs[at].
 KERNEL(128)
-select_rows(GLOBAL const float* x, GLOBAL const int* inputs, int at, GLOBAL float* y, int cols) {
+select_outputs(GLOBAL const float* x, GLOBAL const int* inputs, int at, GLOBAL float* y, int cols) {
   AWAIT();
   const int row = row_of_group(cols, 128);
   const int i = element_of_item(cols, 128);
