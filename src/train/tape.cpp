@@ -167,6 +167,10 @@ void Tape::backward() {
 
 // ---- ops ----------------------------------------------------------------------------------------
 
+void Tape::enter(std::string_view op) {
+  throw UnsupportedError(fmt::format("training does not support `{}`", op));
+}
+
 Activation Tape::embed(const Weight& table) {
   Activation y = keep(true, learns(table), [this, table] { return inner().embed(table); });
   record(y, {}, [this, table](const Gradient& dy) { gradients_->embed(table, *dy); });
@@ -301,7 +305,6 @@ Activation Tape::rope(const Activation& x, const RopeTable& table, int64_t head_
   return y;
 }
 
-// Sequences are whole, so no cache is read or written.
 Activation Tape::attention(const Activation& q, const Activation& k, const Activation& v,
                            KvStorage& /*kv*/, int64_t /*layer*/, const AttentionShape& shape) {
   const Dropout dropout = next_dropout();

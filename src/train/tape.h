@@ -92,8 +92,22 @@ class Tape final : public DelegatingExecutor {
   // must not outlive the step.
   void backward();
 
-#define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
-#include "executor/op_list.h"
+  // The ops that training supports. Other ops throw UnsupportedError, and so does allocate_kv:
+  // sequences are whole, so no cache is read or written.
+  Activation embed(const Weight& table) override;
+  Activation embed_positions(const Weight& table) override;
+  Activation add(const Activation& a, const Activation& b) override;
+  Activation scale(const Activation& x, float factor) override;
+  Activation rms_norm(const Activation& x, const Weight& weight, float eps) override;
+  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
+                        float eps) override;
+  void linear(const Activation& x, std::span<Projection> projections) override;
+  Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) override;
+  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
+                       int64_t layer, const AttentionShape& shape) override;
+  Activation swiglu(const Activation& gate, const Activation& up) override;
+  Activation unary(UnaryKind kind, const Activation& x) override;
+  Activation select_outputs(const Activation& x) override;
 
   // Passes a named value on to the observer, if one is set, and to the inner executor.
   using Observer = std::function<void(Place place, int64_t layer, const Activation& x)>;
@@ -138,6 +152,7 @@ class Tape final : public DelegatingExecutor {
     Weight weight;
   };
 
+  void enter(std::string_view op) override;  // an op that is not above
   void release(int32_t id) noexcept override;
   // Adds the result of `compute` as a value of the tape. Inside of a block the value is rounded.
   Activation keep(bool is_stream, bool needs_gradient, std::function<Activation()> compute);

@@ -193,6 +193,11 @@ TEST(Tape, RefusesInterleavedRows) {
       UnsupportedError);
 }
 
+TEST(Tape, RefusesWhatItHasNoMethodFor) {
+  Tape tape(make_cpu_executor({.n_threads = 1}));
+  EXPECT_THROW(tape.allocate_kv({}), UnsupportedError);
+}
+
 // GGUF's `llama` has interleaved rows of Q and K, GGUF's `qwen3` has not.
 TEST(NewAdapter, OfInterleavedRowsNeedsWholeHeadsThatRotate) {
   const auto train = [](const char* architecture, int64_t n_rot) {
