@@ -62,18 +62,20 @@ float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
                                                      : static_cast<int8_t>(codes.int_scale[i]));
       minimum *= -static_cast<float>(codes.int_minimum[i]);
     }
+    float sum = 0;
     float x_sum = 0;
     for (int64_t half = 0; half < layout.scale_cols; half += 16) {
       const QuantizedHalf x_half = quantize_plainly(x + col + half);
       int dot = 0;
-      int sum = 0;
+      int q_sum = 0;
       for (int k = 0; k < 16; ++k) {
         dot += (codes.codes[col - super_col + half + k] - layout.zero) * x_half.q[k];
-        sum += x_half.q[k];
+        q_sum += x_half.q[k];
       }
-      acc = std::fma(scale * x_half.scale, static_cast<float>(dot), acc);
-      x_sum += x_half.scale * static_cast<float>(sum);
+      sum = std::fma(x_half.scale, static_cast<float>(dot), sum);
+      x_sum += x_half.scale * static_cast<float>(q_sum);
     }
+    acc = std::fma(scale, sum, acc);
     if (layout.has_minimum) acc = std::fma(minimum, x_sum, acc);
   }
   return acc;
