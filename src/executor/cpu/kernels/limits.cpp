@@ -11,25 +11,30 @@ namespace {
 // only in registers.
 template <int kMaxCode>
 int64_t dot4_peak(int64_t rounds) {
-  constexpr int kTokens = kNative == 8 ? 4 : 12;  // sums that hide the latency of one another
+  // Sums that hide the latency of one another, as many as registers hold.
+  constexpr int kTokens = kNative == 8 ? 4 : sizeof(DotSum<kMaxCode>) > sizeof(Ints) ? 8 : 12;
   alignas(64) uint8_t codes[64] = {};
   int8_t x[kTokens][32] = {};
   asm volatile("" : : "r"(codes) : "memory");
   const Codes<kMaxCode> group = ready<kMaxCode>(load_bytes(codes));
   int32_t rows[kRows] = {};
   Ints totals[kTokens];
+  LIMPID_UNROLL
   for (Ints& total : totals) total = set_ints(0);
   for (int64_t round = 0; round < rounds; ++round) {
     asm volatile("" : : "r"(x) : "memory");  // x may have changed, so nothing can be left out
+    DotSum<kMaxCode> sums[kTokens];
     LIMPID_UNROLL
-    for (int t = 0; t < kTokens; ++t) {
-      DotSum<kMaxCode> sum;
-      sum.sum = totals[t];
+    for (int t = 0; t < kTokens; ++t) sums[t].sum = totals[t];
+    LIMPID_UNROLL
+    for (int g = 0; g < 8; ++g) {
       LIMPID_UNROLL
-      for (int g = 0; g < 8; ++g) sum.add(g, group, x[t] + 4 * g);
-      totals[t] = sum.end();
+      for (int t = 0; t < kTokens; ++t) sums[t].add(g, group, x[t] + 4 * g);
     }
+    LIMPID_UNROLL
+    for (int t = 0; t < kTokens; ++t) totals[t] = sums[t].end();
   }
+  LIMPID_UNROLL
   for (const Ints& total : totals) {
     store_ints(rows, total);
     asm volatile("" : : "r"(rows) : "memory");
