@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "cli/bench.h"
 #include "cli/output.h"
+#include "model/registry.h"
 
 // The figures of a test, from one repetition of `n` tokens in `s` seconds:
 //   tokens/s           n / s; mean and deviation over the repetitions
@@ -29,18 +30,15 @@ TokenCost cost_of(const Checkpoint& checkpoint, const DecoderSpec& spec, DType k
                                (dtype_info(k_dtype).block_bytes + dtype_info(v_dtype).block_bytes);
   // A dot product for the score and a weighted sum, for each query head.
   cost.kv_flops_per_position = 4 * spec.n_layers * spec.n_heads * spec.head_dim;
-  const bool untied_head = !spec.tied_embeddings;
-  for (const auto& [name, tensor] : checkpoint.tensors) {
-    const bool is_embedding = name == "token_embd.weight";
-    const bool is_head = untied_head ? name == "output.weight" : is_embedding;
-    const bool is_looked_up = name == "position_embd.weight" || (is_embedding && untied_head);
-    if (is_looked_up) continue;  // one row of it is read
+  for (const WeightSource& weight : weight_sources(checkpoint, spec)) {
+    if (weight.use == WeightUse::kLookup) continue;  // one row of it is read
+    const TensorView& tensor = weight.tensor;
     cost.weight_bytes += tensor.n_bytes();
-    if (tensor.shape.rank() < 2) continue;
-    const auto n_flops = 2 * static_cast<double>(tensor.shape.n_elements());
-    if (is_head) cost.head_bytes += tensor.n_bytes();
-    FlopCount& flops = is_head ? cost.head_flops : cost.weight_flops;
-    (is_quantized(tensor.dtype) ? flops.int8 : flops.f32) += n_flops;
+    if (!is_matrix(weight.use)) continue;
+    if (is_head(weight.use)) cost.head_bytes += tensor.n_bytes();
+    FlopCount& flops = is_head(weight.use) ? cost.head_flops : cost.weight_flops;
+    (is_quantized(tensor.dtype) ? flops.int8 : flops.f32) +=
+        2 * static_cast<double>(tensor.shape.n_elements());
   }
   return cost;
 }

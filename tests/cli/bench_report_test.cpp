@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench.h"
+#include "model/registry.h"
+#include "model/tiny_checkpoint.h"
 
 namespace limpid::cli {
 namespace {
@@ -41,23 +43,37 @@ TEST(BenchReport, DoublesTheQuotesOfATextInCsv) {
   EXPECT_NE(csv.find("\n\"a \"\"b\"\"\\c\","), std::string::npos) << csv;
 }
 
+// 2 operations per weight of a matrix.
 TEST(BenchReport, CountsQuantisedMatricesAsInt8) {
-  // In a file of these two matrices and a vector, tied: 2 operations per weight.
-  const auto view = [](DType dtype, Shape shape) { return TensorView{dtype, shape, nullptr}; };
-  Checkpoint checkpoint;
-  checkpoint.tensors["token_embd.weight"] = view(DType::kF16, Shape{10, 32});
-  checkpoint.tensors["blk.0.attn_q.weight"] = view(DType::kQ8_0, Shape{64, 32});
-  checkpoint.tensors["blk.0.attn_k.weight"] = view(DType::kBF16, Shape{16, 32});
-  checkpoint.tensors["output_norm.weight"] = view(DType::kF32, Shape{32});
-  checkpoint.tensors["position_embd.weight"] = view(DType::kF32, Shape{80, 32});
-  DecoderSpec spec;
-  spec.tied_embeddings = true;
-  const TokenCost cost = cost_of(checkpoint, spec, DType::kF16, DType::kF16);
-  EXPECT_EQ(cost.weight_flops.int8, 2 * 64 * 32);
-  EXPECT_EQ(cost.weight_flops.f32, 2 * 16 * 32);
-  EXPECT_EQ(cost.head_flops.f32, 2 * 10 * 32);
+  testing::TinyShape shape;
+  shape.n_layers = 1;
+  const auto plain = testing::tiny_checkpoint(shape);
+  shape.dtype = DType::kQ8_0;
+  const auto checkpoint = testing::tiny_checkpoint(shape);
+  for (const char* name : {"token_embd.weight", "blk.0.attn_k.weight"})
+    checkpoint->tensors[name] = plain->tensors.at(name);
+  const TokenCost cost = cost_of(*checkpoint, read_spec(*checkpoint), DType::kF16, DType::kF16);
+  constexpr uint64_t kQuantized = 64 * 64 + 32 * 64 + 64 * 64 + 3 * 96 * 64;  // without K
+  EXPECT_EQ(cost.weight_flops.int8, 2 * kQuantized);
+  EXPECT_EQ(cost.weight_flops.f32, 2 * 32 * 64);
+  EXPECT_EQ(cost.head_flops.f32, 2 * 50 * 64);
   EXPECT_EQ(cost.head_flops.int8, 0);
-  EXPECT_EQ(cost.weight_bytes, 640 + 2176 + 1024 + 128);  // one row of the positions is read
+  EXPECT_EQ(cost.head_bytes, 50U * 64 * 4);
+  EXPECT_EQ(cost.weight_bytes, kQuantized / 32 * 34 + (32 * 64 + 50 * 64 + 3 * 64) * 4);
+}
+
+// One row of the table and one of the positions are read.
+TEST(BenchReport, CountsNoTableThatIsOnlyLookedUp) {
+  testing::TinyShape shape = testing::tiny_gpt2_shape();
+  shape.n_layers = 1;
+  shape.tied = shape.biases = false;
+  const auto checkpoint = testing::tiny_checkpoint(shape);
+  const TokenCost cost = cost_of(*checkpoint, read_spec(*checkpoint), DType::kF16, DType::kF16);
+  constexpr uint64_t kMatrices = 192 * 64 + 64 * 64 + 2 * 96 * 64;
+  EXPECT_EQ(cost.weight_flops.f32, 2 * kMatrices);
+  EXPECT_EQ(cost.head_flops.f32, 2 * 50 * 64);
+  EXPECT_EQ(cost.head_bytes, 50U * 64 * 4);
+  EXPECT_EQ(cost.weight_bytes, (kMatrices + 50 * 64 + 3 * 64) * 4);
 }
 
 }  // namespace
