@@ -163,6 +163,8 @@ class OpenclDevice final : public Device {
     queue_ = cl_.clCreateCommandQueue(context_, device_, 0, &status);
     if (status != 0) cl_.clReleaseContext(context_);
     check(status, "clCreateCommandQueue");
+    cl_.clGetDeviceInfo(device_, opencl::kDeviceMaxMemAllocSize, sizeof(most_buffer_bytes_),
+                        &most_buffer_bytes_, nullptr);
   }
   ~OpenclDevice() override {
     cl_.clFinish(queue_);
@@ -190,11 +192,15 @@ class OpenclDevice final : public Device {
     const uint64_t of_system = info().is_cpu ? limpid::available_memory() : 0;
     return of_system == 0 ? info().memory_bytes : std::min(of_system, info().memory_bytes);
   }
+  // Some drivers allow larger buffers than they say, so the driver decides.
   std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
     Status status = 0;
     const Handle handle =
         cl_.clCreateBuffer(context_, opencl::kMemReadWrite, n_bytes, nullptr, &status);
-    check(status, "clCreateBuffer", fmt::format("{} bytes for {}", n_bytes, purpose));
+    std::string what = fmt::format("{} bytes for {}", n_bytes, purpose);
+    if (n_bytes > most_buffer_bytes_)
+      what += fmt::format(" (a buffer of this device has at most {})", most_buffer_bytes_);
+    check(status, "clCreateBuffer", what);
     return std::make_unique<OpenclBuffer>(cl_, handle, n_bytes);
   }
   void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) override {
@@ -261,6 +267,7 @@ class OpenclDevice final : public Device {
   Handle device_;
   Handle context_ = nullptr;
   Handle queue_ = nullptr;
+  uint64_t most_buffer_bytes_ = 0;
 };
 
 class OpenclProgram final : public Program {

@@ -27,6 +27,7 @@ inline constexpr uint64_t kMemReadWrite = 1 << 0;
 inline constexpr uint32_t kPlatformName = 0x0902;
 inline constexpr uint32_t kDeviceType = 0x1000;
 inline constexpr uint32_t kDeviceMaxComputeUnits = 0x1002;
+inline constexpr uint32_t kDeviceMaxMemAllocSize = 0x1010;
 inline constexpr uint32_t kDeviceGlobalMemSize = 0x101F;
 inline constexpr uint32_t kDeviceName = 0x102B;
 inline constexpr uint32_t kDriverVersion = 0x102D;
