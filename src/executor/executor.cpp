@@ -61,6 +61,14 @@ uint64_t KvLayout::n_bytes() const {
   return *sum;
 }
 
+uint64_t KvStorage::bytes_to_grow(int64_t n_blocks) const {
+  const auto n_new = static_cast<uint64_t>(std::max<int64_t>(0, n_blocks - layout_.n_blocks));
+  const auto n_bytes = checked_mul(n_new, block_bytes());
+  LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[kv] {} blocks of {} bytes are too large", n_new,
+               block_bytes());
+  return *n_bytes;
+}
+
 void StepInputs::clear() {
   for (auto* list :
        {&token_ids, &positions, &sequences, &output_rows, &block_table, &block_table_begin})

@@ -178,6 +178,9 @@ class KvStorage {
   // Adds blocks, up to `n_blocks` in all. The content of the blocks that are there stays. Throws
   // ResourceError and then changes nothing.
   virtual void grow(int64_t n_blocks) { layout_.n_blocks = n_blocks; }
+  // Bytes that `grow` allocates before it gives any back: those of the new blocks, and of all where
+  // they are copied. Throws ShapeError on overflow.
+  virtual uint64_t bytes_to_grow(int64_t n_blocks) const;
   // The content of one block, in the executor's own format: to copy it, or to keep it in a file.
   virtual uint64_t block_bytes() const { return 0; }
   virtual void read_block(int64_t /*block*/, std::span<std::byte> /*out*/) const {}

@@ -30,6 +30,9 @@ class LayeredKvStorage final : public KvStorage {
     }
     KvStorage::grow(n_blocks);
   }
+  uint64_t bytes_to_grow(int64_t n_blocks) const override {
+    return parts_[0]->bytes_to_grow(n_blocks) + parts_[1]->bytes_to_grow(n_blocks);
+  }
   uint64_t block_bytes() const override {
     return parts_[0]->block_bytes() + parts_[1]->block_bytes();
   }

@@ -34,17 +34,18 @@ void Task::assign_tokens(std::vector<TokenId> tokens) {
 void Scheduler::reserve(int64_t n_positions) {
   const std::lock_guard lock(tick_mutex_);
   const int64_t n_blocks = n_reserved_blocks_ + blocks_for(n_positions);
-  const int64_t n_more = n_blocks - (cache_ ? cache_->n_blocks() : 0);
-  if (n_more > 0 && options_.check_memory) {
+  if (options_.check_memory) {
     const DecoderSpec& spec = model_.spec();
     const uint64_t wanted =
-        model_.executor().kv_bytes({spec.n_layers, spec.n_kv_heads, spec.head_dim, n_more,
-                                    options_.k_dtype, options_.v_dtype});
-    const uint64_t available = model_.executor().available_memory();
-    LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
-                 "a KV cache of {} tokens needs {} MiB, but {} MiB are available: use a smaller "
-                 "context (OpenOptions::n_ctx) or fewer sequences",
-                 n_positions, wanted >> 20U, available >> 20U);
+        cache_ ? cache_->bytes_to_grow(n_blocks * kKvBlock)
+               : model_.executor().kv_bytes({spec.n_layers, spec.n_kv_heads, spec.head_dim,
+                                             n_blocks, options_.k_dtype, options_.v_dtype});
+    const uint64_t available = wanted == 0 ? 0 : model_.executor().available_memory();
+    LIMPID_CHECK(
+        ResourceError, available == 0 || wanted <= available,
+        "a KV cache with room for {} more tokens needs {} MiB, but {} MiB are available: use "
+        "a smaller context (OpenOptions::n_ctx) or fewer sequences",
+        n_positions, wanted >> 20U, available >> 20U);
   }
   make_cache(n_blocks);
   n_reserved_blocks_ = n_blocks;

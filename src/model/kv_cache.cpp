@@ -33,6 +33,10 @@ void KvCache::grow(int64_t n_positions) {
   free_blocks_.insert(free_blocks_.begin(), added.begin(), added.end());
 }
 
+uint64_t KvCache::bytes_to_grow(int64_t n_positions) const {
+  return storage_->bytes_to_grow(blocks_for(n_positions));
+}
+
 SequenceId KvCache::add_sequence(uint64_t variant) {
   sequences_.emplace(next_id_, Sequence{variant, {}, {}});
   return next_id_++;

@@ -49,6 +49,8 @@ class KvCache {
 
   // Adds memory until there is room for `n_positions` in all. Throws ResourceError.
   void grow(int64_t n_positions);
+  // KvStorage::bytes_to_grow for `n_positions` in all.
+  uint64_t bytes_to_grow(int64_t n_positions) const;
 
   // Starts an empty sequence; ids are never reused. Sequences of different variants (weights with
   // another adapter, for instance) share nothing.

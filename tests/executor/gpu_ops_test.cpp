@@ -300,6 +300,8 @@ TEST_P(GpuExecutorTest, TheCacheKeepsItsContentWhenItGrowsAndGivesBlocksBack) {
   EXPECT_EQ(block, std::vector<std::byte>(block.size(), std::byte{0}));
   for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<std::byte>(i * 7);
   kv->write_block(0, block);
+  EXPECT_EQ(kv->bytes_to_grow(3), 3 * block.size());  // beside what is there
+  EXPECT_EQ(kv->bytes_to_grow(1), 0U);
   kv->grow(3);
   std::vector<std::byte> again(block.size());
   kv->read_block(0, again);

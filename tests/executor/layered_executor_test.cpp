@@ -176,6 +176,7 @@ TEST(LayeredExecutor, ABlockOfTheCacheHasBothParts) {
   std::vector<std::byte> block(kv->block_bytes());
   for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<std::byte>(i * 7 % 251);
   kv->write_block(1, block);
+  EXPECT_EQ(kv->bytes_to_grow(5), 3 * kv->block_bytes());
   kv->grow(5);
   EXPECT_EQ(kv->layout().n_blocks, 5);
   std::vector<std::byte> again(block.size());

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "executor/delegating_executor.h"
 #include "generate/generation_task.h"
 #include "generate/tiny_model.h"
 #include "model/tokenizer_from_metadata.h"
@@ -99,6 +100,36 @@ TEST_P(SchedulerTest, ARequestIsAnsweredAsIfItWereAlone) {
   EXPECT_EQ(usage.n_free_blocks, usage.n_blocks);
   EXPECT_EQ(usage.n_running + usage.n_waiting, 0);
   EXPECT_EQ(usage.n_preempted > 0, GetParam() == 1000 || GetParam() == 400);
+}
+
+// Its cache is copied when it grows, as that of a GPU is. A block takes 100 bytes.
+class CopyingExecutor final : public DelegatingExecutor {
+ public:
+  using DelegatingExecutor::DelegatingExecutor;
+  uint64_t available_memory() const override { return 1000; }
+  uint64_t kv_bytes(const KvLayout& layout) const override { return bytes_of(layout.n_blocks); }
+  std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override {
+    return std::make_unique<Copied>(layout);
+  }
+
+ private:
+  class Copied final : public KvStorage {
+   public:
+    using KvStorage::KvStorage;
+    uint64_t bytes_to_grow(int64_t n_blocks) const override { return bytes_of(n_blocks); }
+  };
+  static uint64_t bytes_of(int64_t n_blocks) { return 100 * static_cast<uint64_t>(n_blocks); }
+};
+
+TEST(Scheduler, RefusesACacheOfWhichNoCopyFits) {
+  const TempFolder folder;
+  const auto engine =
+      Engine::open(testing::write_tiny_model(folder), {}, [](std::unique_ptr<Executor> inner) {
+        return std::make_unique<CopyingExecutor>(std::move(inner));
+      });
+  engine->scheduler().reserve(6 * kKvBlock);
+  engine->scheduler().reserve(4 * kKvBlock);  // a copy of ten blocks beside the six
+  EXPECT_THROW(engine->scheduler().reserve(kKvBlock), ResourceError);
 }
 
 // A prompt of one token over and over.

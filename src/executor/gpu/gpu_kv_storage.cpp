@@ -45,6 +45,10 @@ void GpuKvStorage::grow(int64_t n_blocks) {
   KvStorage::grow(n_blocks);
 }
 
+uint64_t GpuKvStorage::bytes_to_grow(int64_t n_blocks) const {
+  return n_blocks <= layout().n_blocks ? 0 : bytes_of(layout(), n_blocks);
+}
+
 void GpuKvStorage::read_block(int64_t block, std::span<std::byte> out) const {
   device_->read(*buffer_, static_cast<uint64_t>(block) * block_bytes_, out.first(block_bytes_));
 }

@@ -18,6 +18,7 @@ class GpuKvStorage final : public KvStorage {
   GpuKvStorage(std::shared_ptr<gpu::Device> device, const KvLayout& layout);
 
   void grow(int64_t n_blocks) override;
+  uint64_t bytes_to_grow(int64_t n_blocks) const override;
   uint64_t block_bytes() const override { return block_bytes_; }
   void read_block(int64_t block, std::span<std::byte> out) const override;
   void write_block(int64_t block, std::span<const std::byte> content) override;
