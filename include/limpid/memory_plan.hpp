@@ -34,6 +34,7 @@ struct MemoryPlan {
   uint64_t kv_cache = 0;         // keys and values of n_ctx positions, and rotary angles
   uint64_t activations = 0;      // of one step of n_batch tokens
   uint64_t available = 0;        // free, according to the system or the control group; 0: unknown
+  bool shares_memory = false;    // two devices have the same memory, which `available` counts once
   std::vector<DevicePlan> devices{};  // one, or two that share the layers; the numbers are the sums
 
   // The memory that is allocated: everything except the mapped file.

@@ -74,13 +74,14 @@ int64_t n_ctx_of_an_answer(const ServeFlags& values) {
 int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan, size_t n_models) {
   if (values.n_cache_tokens > 0) return values.n_cache_tokens;
   int64_t n_fit = std::numeric_limits<int64_t>::max();  // on each device
-  for (const DevicePlan& part : plan.devices) {
-    if (part.available == 0) continue;
-    const auto bytes_each =
-        std::max<uint64_t>(1, part.kv_cache / static_cast<uint64_t>(plan.n_ctx));
-    const uint64_t free = part.available - std::min(part.available, part.weights);
+  const auto fit = [&](uint64_t available, uint64_t weights, uint64_t kv_cache) {
+    if (available == 0) return;
+    const auto bytes_each = std::max<uint64_t>(1, kv_cache / static_cast<uint64_t>(plan.n_ctx));
+    const uint64_t free = available - std::min(available, weights);
     n_fit = std::min(n_fit, static_cast<int64_t>(free / 2 / n_models / bytes_each));
-  }
+  };
+  for (const DevicePlan& part : plan.devices) fit(part.available, part.weights, part.kv_cache);
+  if (plan.shares_memory) fit(plan.available, plan.weights_packed, plan.kv_cache);
   const int64_t n_each = n_ctx_of_an_answer(values);
   const int64_t n_useful = (n_each > 0 ? n_each : plan.n_ctx) * n_parallel(values);
   return std::max(plan.n_ctx, plan.available == 0 ? plan.n_ctx : std::min(n_useful, n_fit));

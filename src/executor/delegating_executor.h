@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -27,6 +28,7 @@ class DelegatingExecutor : public Executor {
   }
   uint64_t step_bytes(const StepSize& size) const override { return inner_->step_bytes(size); }
   uint64_t available_memory() const override { return inner_->available_memory(); }
+  std::string memory_name() const override { return inner_->memory_name(); }
   Weight load_weight(const WeightSource& source) override { return inner_->load_weight(source); }
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override {

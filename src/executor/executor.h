@@ -279,6 +279,8 @@ class Executor {
   // Free bytes of the memory that holds weights, KV cache and activations: the host's, unless the
   // executor has memory of its own. 0: unknown.
   virtual uint64_t available_memory() const;
+  // Names that memory. Executors that give the same name share it.
+  virtual std::string memory_name() const { return "host"; }
 
   // -- loading --
   // Loads a weight; may keep the view. Throws ShapeError, UnsupportedError for a dtype or use

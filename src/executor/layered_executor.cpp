@@ -110,8 +110,10 @@ uint64_t LayeredExecutor::available_memory() const {
   const uint64_t of_first = of_all(first(), n_first_);
   const uint64_t of_second = of_all(second(), n_layers_ - n_first_);
   // 0 is unknown.
-  return of_first == 0 || of_second == 0 ? std::max(of_first, of_second)
-                                         : std::min(of_first, of_second);
+  const uint64_t of_scarcer = of_first == 0 || of_second == 0 ? std::max(of_first, of_second)
+                                                              : std::min(of_first, of_second);
+  if (first().memory_name() != second().memory_name()) return of_scarcer;
+  return std::min(of_scarcer, std::max(first().available_memory(), second().available_memory()));
 }
 
 // ---- loading ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #include "generate/memory_plan.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "executor/layered_executor.h"
@@ -52,12 +53,15 @@ class Planner {
     MemoryPlan plan;
     plan.n_ctx_train = spec_.n_ctx_train;
     const std::vector<Part> parts = parts_of(n_first_layers());
+    plan.shares_memory = share_memory(parts);
     plan.n_ctx = options_.n_ctx;
     if (plan.n_ctx == 0) {
       plan.n_ctx = spec_.n_ctx_train;
-      for (const Part& part : parts) plan.n_ctx = std::min(plan.n_ctx, n_ctx_that_fits(part));
+      for (const Part& part : parts) plan.n_ctx = std::min(plan.n_ctx, n_ctx_that_fits({&part, 1}));
+      if (plan.shares_memory) plan.n_ctx = std::min(plan.n_ctx, n_ctx_that_fits(parts));
       plan.n_ctx_reduced = plan.n_ctx < spec_.n_ctx_train;
     }
+    plan.available = plan.shares_memory ? available_to(parts) : 0;
     for (Part part : parts) {
       part.plan.kv_cache = cache_bytes(part, plan.n_ctx);
       const bool has_head = part.plan.end_layer == spec_.n_layers;
@@ -65,7 +69,7 @@ class Planner {
       plan.weights_packed += part.plan.weights;
       plan.kv_cache += part.plan.kv_cache;
       plan.activations += part.plan.activations;
-      plan.available += part.plan.available;
+      plan.available += plan.shares_memory ? 0 : part.plan.available;
       plan.devices.push_back(std::move(part.plan));
     }
     for (const auto& [name, tensor] : checkpoint_.tensors)
@@ -92,13 +96,47 @@ class Planner {
     const int64_t n_ctx =
         options_.n_ctx > 0 ? options_.n_ctx : std::min(kLeastContext, spec_.n_ctx_train);
     for (int64_t n = spec_.n_layers; n > 0; --n) {
-      const Part part = parts_of(n).front();
-      const uint64_t available = part.plan.available;
-      const uint64_t wanted = part.plan.allocated() + cache_bytes(part, n_ctx);
-      if (available == 0 || wanted <= available - available / 10) return n;
+      const std::vector<Part> parts = parts_of(n);
+      const bool both_fit = !share_memory(parts) || fit(parts, n_ctx);
+      if (both_fit && fit({&parts.front(), 1}, n_ctx)) return n;
     }
     return 0;
   }
+
+  // ---- the parts that lie in one memory: one, or both where they share it ----
+
+  bool share_memory(std::span<const Part> parts) const {
+    return parts.size() > 1 && devices_.first->memory_name() == devices_.second->memory_name();
+  }
+  // OpenCL on the CPU may have a limit of its own.
+  static uint64_t available_to(std::span<const Part> parts) {
+    uint64_t available = 0;
+    for (const Part& part : parts) available = std::max(available, part.plan.available);
+    return available;
+  }
+  // With a tenth left free.
+  bool fit(std::span<const Part> parts, int64_t n_ctx) const {
+    const uint64_t available = available_to(parts);
+    uint64_t wanted = 0;
+    for (const Part& part : parts) wanted += part.plan.allocated() + cache_bytes(part, n_ctx);
+    return available == 0 || wanted <= available - available / 10;
+  }
+  int64_t n_ctx_that_fits(std::span<const Part> parts) const {
+    const uint64_t available = available_to(parts);
+    if (available == 0) return INT64_MAX;
+    uint64_t taken = available / 10;
+    uint64_t per_step = 0;
+    for (const Part& part : parts) {
+      taken += part.plan.allocated();
+      per_step += cache_bytes(part, kContextStep);
+    }
+    const uint64_t budget = available - std::min(available, taken);
+    const uint64_t n_steps = budget / std::max<uint64_t>(1, per_step);
+    const auto n = static_cast<int64_t>(std::min<uint64_t>(n_steps, INT64_MAX / kContextStep));
+    return std::max<int64_t>(1, n) * kContextStep;
+  }
+
+  // ---- the sizes of one part ----
 
   // Layers [0, n_first) on the first device, the others on the second.
   std::vector<Part> parts_of(int64_t n_first) const {
@@ -173,17 +211,6 @@ class Planner {
     return kv + part.executor->rope_bytes(n_loaded_angles(spec_), n_ctx);
   }
 
-  int64_t n_ctx_that_fits(const Part& part) const {
-    const uint64_t available = part.plan.available;
-    if (available == 0) return INT64_MAX;
-    const uint64_t taken = part.plan.allocated() + available / 10;
-    const uint64_t budget = available - std::min(available, taken);
-    const uint64_t per_step = std::max<uint64_t>(1, cache_bytes(part, kContextStep));
-    const auto n =
-        static_cast<int64_t>(std::min<uint64_t>(budget / per_step, INT64_MAX / kContextStep));
-    return std::max<int64_t>(1, n) * kContextStep;
-  }
-
   const Checkpoint& checkpoint_;
   const DecoderSpec& spec_;
   const OpenOptions& options_;
@@ -227,6 +254,12 @@ void check_memory_plan(const MemoryPlan& plan) {
         mebibytes(part.allocated()), part_text(part, plan.n_ctx), mebibytes(part.available),
         is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : ""));
   }
+  LIMPID_CHECK(ResourceError,
+               !plan.shares_memory || plan.available == 0 || plan.allocated() <= plan.available,
+               "the model needs {} of the memory that both devices have ({}), but {} are "
+               "available: use a smaller context (OpenOptions::n_ctx), a smaller batch "
+               "(OpenOptions::n_batch), or a model of fewer bits",
+               mebibytes(plan.allocated()), plan_text(plan), mebibytes(plan.available));
 }
 
 std::string plan_text(const MemoryPlan& plan) {

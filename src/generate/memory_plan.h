@@ -17,7 +17,9 @@ namespace limpid {
 // Layers: OpenOptions::gpu_layers on the first device, or with kLayersThatFit as many as it holds
 // beside the KV cache of min(4,096, the model's own context) positions, or of `options.n_ctx`.
 // Context: with `options.n_ctx` 0 the model's own or, if that does not fit beside the weights, the
-// largest multiple of 256 positions that does. A tenth of a device's memory stays free.
+// largest multiple of 256 positions that does. A tenth of a device's memory stays free. If two
+// devices have the same memory (a GPU named twice, or the CPU with OpenCL on the CPU), both parts
+// must fit into it.
 //
 // Throws FormatError for a tensor that is missing or has a wrong shape, and ShapeError for sizes
 // that overflow.

@@ -185,6 +185,26 @@ TEST(LayeredExecutor, ABlockOfTheCacheHasBothParts) {
   EXPECT_THROW(executor.allocate_kv({2, 2, 16, 2, DType::kF16, DType::kF16}), ShapeError);
 }
 
+// Half of the layers on each device: each has 100 bytes, or both have the same.
+TEST(LayeredExecutor, CountsOnceAMemoryThatBothHave) {
+  class Sized final : public DelegatingExecutor {
+   public:
+    explicit Sized(std::string memory)
+        : DelegatingExecutor(make_reference_executor({.n_threads = 1})),
+          memory_(std::move(memory)) {}
+    uint64_t available_memory() const override { return 100; }
+    std::string memory_name() const override { return memory_; }
+
+   private:
+    std::string memory_;
+  };
+  for (const char* second : {"a", "b"}) {
+    const LayeredExecutor executor(std::make_unique<Sized>("a"), std::make_unique<Sized>(second), 2,
+                                   4);
+    EXPECT_EQ(executor.available_memory(), second == std::string("a") ? 100U : 200U);
+  }
+}
+
 TEST(LayeredExecutor, NeedsLayersForBoth) {
   for (const int64_t n : {0, 3, -1, 7}) {
     EXPECT_THROW(LayeredExecutor(make_reference_executor({.n_threads = 1}),

@@ -188,6 +188,7 @@ class SmallDevice final : public DelegatingExecutor {
       : DelegatingExecutor(make_reference_executor({.n_threads = 1})), n_bytes_(n_bytes) {}
   std::string_view name() const override { return "small"; }
   uint64_t available_memory() const override { return n_bytes_; }
+  std::string memory_name() const override { return "small"; }
   uint64_t weight_bytes(const WeightSource& source) const override {
     return source.tensor.n_bytes();
   }
@@ -292,6 +293,35 @@ TEST(MemoryPlan, TheOtherLayersLieOnTheDeviceOfSplit) {
   EXPECT_THROW(open_devices(options), ArgumentError);
 }
 
+// Each part would fit alone.
+TEST(MemoryPlan, CountsOnceAMemoryThatBothDevicesHave) {
+  const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
+  const auto plan_of = [&](uint64_t n_bytes, int64_t n_layers, int64_t n_ctx) {
+    OpenOptions options = planned_options("small", n_layers);
+    options.n_ctx = n_ctx;
+    const Devices devices{std::make_unique<SmallDevice>(n_bytes),
+                          std::make_unique<SmallDevice>(n_bytes), "small", "other"};
+    return make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
+  };
+  const uint64_t wanted = plan_of(0, 2, 320).allocated();
+  const MemoryPlan fitting = plan_of(wanted, 2, 320);
+  EXPECT_TRUE(fitting.shares_memory);
+  EXPECT_EQ(fitting.available, wanted);
+  EXPECT_EQ(refusal_of(fitting), "");
+  const std::string message = refusal_of(plan_of(wanted - 1, 2, 320));
+  for (const char* word : {"the memory that both devices have", "layers 2 to 3 on other: weights"})
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+  // Layers: two parts need more than one. A tenth stays free.
+  constexpr int64_t kThatFit = OpenOptions::kLayersThatFit;
+  const uint64_t of_one = plan_of(0, 4, 320).allocated();
+  EXPECT_EQ(plan_of(of_one, kThatFit, 320).devices.front().device, "other");
+  EXPECT_EQ(plan_of(2 * of_one, kThatFit, 320).devices.front().device, "small");
+  // Context.
+  const MemoryPlan reduced = plan_of(plan_of(0, 2, 1024).allocated(), 2, 0);
+  EXPECT_TRUE(reduced.n_ctx_reduced);
+  EXPECT_LE(reduced.allocated(), reduced.available - reduced.available / 10);
+}
+
 TEST(MemoryPlan, SumsUpTheParts) {
   const MemoryPlan plan = plan_on(uint64_t{1} << 30, planned_options("small", 2));
   ASSERT_EQ(plan.devices.size(), 2U);
@@ -301,6 +331,8 @@ TEST(MemoryPlan, SumsUpTheParts) {
   EXPECT_EQ(plan.kv_cache, a.kv_cache + b.kv_cache);
   EXPECT_EQ(plan.activations, a.activations + b.activations);
   EXPECT_EQ(plan.allocated(), a.allocated() + b.allocated());
+  EXPECT_EQ(plan.available, a.available + b.available);
+  EXPECT_FALSE(plan.shares_memory);
   // The matrices of the CPU are read from the file, the table of the tied head too.
   const uint64_t layer = 4U * (256 * 256 + 2 * 128 * 256 + 256 * 256 + 3 * 256 * 768);
   EXPECT_EQ(b.weights, 0U);

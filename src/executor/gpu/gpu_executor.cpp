@@ -131,6 +131,12 @@ RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, in
   return {static_cast<int32_t>(rope_tables_.size() - 1), n_rot};
 }
 
+// OpenCL on the CPU has no memory of its own.
+std::string GpuExecutor::memory_name() const {
+  const gpu::DeviceInfo& info = device_->info();
+  return info.is_cpu ? "host" : fmt::format("{}:{}", info.api, info.index);
+}
+
 std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   auto storage = std::make_unique<GpuKvStorage>(device_, layout);
   attention_kernels(layout.k_dtype, layout.v_dtype, layout.head_dim);

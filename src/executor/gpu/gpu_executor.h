@@ -45,6 +45,7 @@ class GpuExecutor final : public Executor {
   uint64_t weight_bytes(const WeightSource& source) const override;
   uint64_t step_bytes(const StepSize& size) const override;
   uint64_t available_memory() const override { return device_->available_memory(); }
+  std::string memory_name() const override;
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;
