@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/output.h"
@@ -21,9 +22,16 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
 // Arrays and long texts shortened.
 std::string checkpoint_text(const Json& report);
 
+// How fast memory lets a plan be: a token reads every matrix once.
+struct PlanSpeed {
+  std::vector<double> rates;     // bytes a second, of each device; 0: unknown
+  double tokens_per_second = 0;  // at most; 0: unknown
+};
+// Measures the rates, which takes about a second, and half a GB on the CPU. Throws ResourceError.
+PlanSpeed measure_speed(const MemoryPlan& plan, int n_threads);
+
 // Which layers lie on which device, with the bytes of each, and the tokens a second that the memory
-// allows: a token reads every matrix once, at the rate that is measured here. Throws the errors of
-// open_devices and make_memory_plan.
+// allows. Throws the errors of open_devices, make_memory_plan and measure_speed.
 Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options);
 std::string plan_report_text(const Json& report);
 

@@ -1,4 +1,5 @@
-// `limpid inspect --plan`: where a model would lie, and how fast memory lets it be.
+// `limpid inspect --plan`, and -v of other commands: where a model lies, and how fast memory lets
+// it be.
 //
 // The time of a token is the sum over the devices of (bytes that a token reads there) / (bytes a
 // second that the device reads). For 600 MB on a GPU of 300 GB/s and 400 MB on a CPU of 20 GB/s:
@@ -6,7 +7,7 @@
 //   0.6 / 300 + 0.4 / 20  =  0.002 s + 0.020 s  =  0.022 s, at most 45 tokens a second
 //
 // So the slow part decides, and a layer more on the GPU pays off by what it takes off the CPU.
-// Rates are measured while the report is made, not looked up.
+// Rates are measured when they are wanted, not looked up.
 #include "cli/error_words.h"
 #include "cli/inspect.h"
 #include "cli/json_format.h"
@@ -19,8 +20,8 @@ namespace limpid::cli {
 namespace {
 
 // Bytes a second; 0 for a device that is not bound by memory (reference).
-double measure_rate(const std::string& device, const OpenOptions& options) {
-  return device == "cpu" ? measure_read_limit(options.n_threads) : measure_gpu_copy(device);
+double measure_rate(const std::string& device, int n_threads) {
+  return device == "cpu" ? measure_read_limit(n_threads) : measure_gpu_copy(device);
 }
 
 Json part_to_json(const DevicePlan& part, double rate) {
@@ -39,6 +40,19 @@ Json part_to_json(const DevicePlan& part, double rate) {
 
 }  // namespace
 
+PlanSpeed measure_speed(const MemoryPlan& plan, int n_threads) {
+  PlanSpeed speed;
+  double seconds = 0;
+  bool is_known = true;
+  for (const DevicePlan& part : plan.devices) {
+    const double rate = speed.rates.emplace_back(measure_rate(part.device, n_threads));
+    is_known = is_known && rate > 0;
+    if (rate > 0) seconds += static_cast<double>(part.bytes_per_token) / rate;
+  }
+  if (is_known && seconds > 0) speed.tokens_per_second = 1 / seconds;
+  return speed;
+}
+
 Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options) {
   const MemoryPlan plan = make_memory_plan(checkpoint, read_spec(checkpoint), options);
   Json report = {{"path", checkpoint.path},
@@ -50,15 +64,10 @@ Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options) {
                  {"devices", Json::array()},
                  {"tokens_per_second", Json()},
                  {"problem", Json()}};
-  double seconds = 0;
-  bool is_known = true;
-  for (const DevicePlan& part : plan.devices) {
-    const double rate = measure_rate(part.device, options);
-    is_known = is_known && rate > 0;
-    if (rate > 0) seconds += static_cast<double>(part.bytes_per_token) / rate;
-    report["devices"].push_back(part_to_json(part, rate));
-  }
-  if (is_known && seconds > 0) report["tokens_per_second"] = 1 / seconds;
+  const PlanSpeed speed = measure_speed(plan, options.n_threads);
+  for (size_t i = 0; i < plan.devices.size(); ++i)
+    report["devices"].push_back(part_to_json(plan.devices[i], speed.rates[i]));
+  if (speed.tokens_per_second > 0) report["tokens_per_second"] = speed.tokens_per_second;
   try {
     check_memory_plan(plan);
   } catch (const ResourceError& error) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "cli/inspect.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
@@ -31,8 +32,22 @@ void log_opened(const Model& model, double seconds) {
                         count(spec.n_layers, "layer"), spec.vocab_size, model.n_ctx(), seconds));
 }
 
-// Before anything is loaded: with -v where everything will lie, and without it what is not as the
-// user may expect.
+// Measuring takes a moment, so that this is only for -v. A plan that fits need not leave the memory
+// that measuring takes.
+void log_speed(const MemoryPlan& plan, int n_threads) {
+  try {
+    const double tokens_per_second = measure_speed(plan, n_threads).tokens_per_second;
+    if (tokens_per_second > 0) {
+      print_log(fmt::format("at most {:.1f} tokens a second, by the rates that were measured now",
+                            tokens_per_second));
+    }
+  } catch (const ResourceError& error) {
+    print_log(fmt::format("tokens a second are unknown: {}", error.what()));
+  }
+}
+
+// Before anything is loaded: with -v where everything will lie, and how fast two devices can be;
+// without it what is not as the user may expect.
 std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
   return [&flags](const MemoryPlan& plan) {
     const bool is_shared = plan.devices.size() > 1;
@@ -41,6 +56,7 @@ std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
                               flags.options.gpu_layers != 0;
     if (is_elsewhere) print_log(fmt::format("not one layer fits {}", flags.options.device));
     if (is_shared || is_elsewhere || flags.verbose) print_log(plan_text(plan));
+    if (is_shared && flags.verbose) log_speed(plan, flags.options.n_threads);
   };
 }
 

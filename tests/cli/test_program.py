@@ -3,6 +3,7 @@ codes, errors of one line."""
 
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -88,6 +89,16 @@ class FrontDoor(unittest.TestCase):
         self.assertEqual(text, alone)
         self.assertNotIn("layers", log)
         self.refused("run", "-m", TINY, "-p", "the", "-ngl", "some", words=["-ngl: 'some'"])
+
+    def test_the_plan_of_two_devices_says_how_fast_they_can_be(self):
+        limpid_program.require_device("opencl")
+        given = ("-p", "the", "-n", "4", "--device", "opencl", "--gpu-layers", "1")
+        limpid_program.run("run", "-m", TINY, *given)  # may compile kernels, which takes long
+        for options, is_measured in (((), False), (("-v",), True)):
+            code, _, log = output("run", "-m", TINY, *given, *options)
+            self.assertEqual(code, 0, log)
+            self.assertIn("layers 0 to 0 on opencl: weights", log)
+            self.assertEqual(bool(re.search(r"at most [\d.]+ tokens a second", log)), is_measured)
 
     def test_the_plan_is_of_the_types_that_a_run_would_have(self):
         plans = [
