@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data_paths.h"
 #include "executor/executors.h"
+#include "executor/gpu_devices.h"
 #include "layouts/canonical.h"
 #include "model/registry.h"
 #include "model/run_model.h"
@@ -55,7 +56,9 @@ TEST_P(RealStateDict, HasTheLogitsOfItsReference) {
   for (const double value : expected) mean += value / static_cast<double>(expected.size());
   for (const double value : expected)
     square += (value - mean) * (value - mean) / static_cast<double>(expected.size());
-  for (const char* executor : {"reference", "cpu"}) {
+  std::vector<const char*> executors = {"reference", "cpu"};
+  if (testing::gpu_problem("opencl").empty()) executors.push_back("opencl");
+  for (const char* executor : executors) {
     const auto model = Model::load(canonical, make_executor(executor, {.n_threads = 2}));
     const std::vector<float> logits = testing::run_in_chunks(*model, ids, 64);
     ASSERT_EQ(logits.size(), expected.size());

@@ -19,6 +19,7 @@ class GoldenGpt2(unittest.TestCase):
     def test_opencl(self):
         limpid_program.require_device("opencl")
         golden_models.check(self, "gpt2", 5, "--device", "opencl", "-ctk", "f32", "-ctv", "f32")
+        golden_models.check_pth(self, "gpt2", ("tanh_tied",), "--device", "opencl")
 
 
 if __name__ == "__main__":

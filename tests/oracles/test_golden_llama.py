@@ -19,6 +19,8 @@ class GoldenLlama(unittest.TestCase):
     def test_opencl(self):
         limpid_program.require_device("opencl")
         golden_models.check(self, "llama", 13, "--device", "opencl", "-ctk", "f32", "-ctv", "f32")
+        names = ("epsilon_theta", "gqa_untied", "mha_tied", "mqa_one_layer", "odd_sizes")
+        golden_models.check_pth(self, "llama", names, "--device", "opencl")
 
 
 if __name__ == "__main__":

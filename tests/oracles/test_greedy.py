@@ -17,7 +17,7 @@ FILES = {
     "llama2xs_model.bin": "llama2xs/llama2xs_model.bin",
     "stories15M.bin": "stories15M/stories15M.bin",
 }
-# f32 weights: what `reference` and `cpu` may differ from f64 by, as a share of the logits' spread.
+# f32 weights: what an executor may differ from f64 by, as a share of the logits' spread.
 TOLERANCE = 1e-4
 
 
@@ -40,6 +40,12 @@ class Greedy(unittest.TestCase):
         expected = json.loads((STORIES260K / "greedy.json").read_text())
         for executor in ("reference", "cpu"):
             self.check_model(STORIES260K / "stories260K.bin", expected, executor)
+
+    def test_opencl(self):
+        limpid_program.require_device("opencl")
+        expected = json.loads((STORIES260K / "greedy.json").read_text())
+        self.check_model(STORIES260K / "stories260K.bin", expected, "opencl")
+        self.check("llama2xs_model.bin", "opencl", "llama2xs/llama2xs_ckpt.pt")
 
     def test_llama2xs_reference(self):
         self.check("llama2xs_model.bin", "reference")
