@@ -4,9 +4,10 @@
 
 Prints two tables in Markdown. The first, which needs nvcc, has a row for each kernel and a column for each architecture:
 registers of an item, bytes of local memory of a group, and what is wrong: bytes spilled, or waits for tensor cores that
-the compiler added. With --problems it has only kernels with one. The second is of tests/kernel_counts, where that is built: the bytes that the kernels of
-decoding move, counted, beside those that they must move. Exits with 77 where there is neither, and with 1 when a kernel
-of decoding has a problem or moves too much.
+the compiler added. With --problems it has only kernels with one. The second is of tests/kernel_counts, where that is
+built: the bytes that the kernels of decoding move, counted, beside those that they must move. Exits with 77 where there
+is neither, and with 1 when a kernel of decoding moves too much or has a problem, but for the spills that
+tests/executor/known_spills.txt names, which the tests allow too.
 """
 
 import argparse
@@ -21,6 +22,14 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("LIMPID_PROGRAM", ROOT / "build" / "release" / "limpid"))
 COUNTS = PROGRAM.parent / "tests" / "kernel_counts"
+TABLE_OF_SPILLS = ROOT / "tests" / "executor" / "known_spills.txt"
+KNOWN_SPILLS = {
+    (program, kernel, architecture): int(n_bytes)
+    for program, kernel, architecture, n_bytes in map(
+        str.split, TABLE_OF_SPILLS.read_text().splitlines()[1:]
+    )
+}
+KNOWN = ", as is known"
 ARCHITECTURES = ("sm_80", "sm_89", "sm_90a", "sm_100")
 # All others run for every token that is generated, or are products of halves, of prompts too: there
 # a spill costs more than it saves.
@@ -59,6 +68,8 @@ def kernels_of(source: pathlib.Path, architecture: str) -> dict[str, tuple[int, 
             spilled = int(spills[1]) + int(spills[2])
         elif used := USED.search(line):
             problem = f"{spilled} B spilled" if spilled else "waits" if name in waiting else ""
+            if 0 < spilled <= KNOWN_SPILLS.get((source.stem, name, architecture), 0):
+                problem += KNOWN
             found[name] = (int(used[1]), int(used[2] or 0), problem)
     return found
 
@@ -69,7 +80,7 @@ def cell(kernel: tuple[int, int, str]) -> str:
 
 
 def print_registers(arguments: argparse.Namespace) -> bool:
-    """Whether no kernel of decoding has a problem."""
+    """Whether no kernel of decoding has a problem that is not known."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([str(PROGRAM), "devices", "--kernels", folder], check=True)
         sources = sorted(pathlib.Path(folder).glob("*.cl"))
@@ -86,7 +97,9 @@ def print_registers(arguments: argparse.Namespace) -> bool:
         if any(problem for _, _, problem in found) or not arguments.problems:
             print(f"| {program} | {kernel} | {' | '.join(map(cell, found))} |")
     return not any(
-        kernel not in NOT_OF_DECODE and any(each[2] for each in found) for _, kernel, found in rows
+        kernel not in NOT_OF_DECODE
+        and any(each[2] and not each[2].endswith(KNOWN) for each in found)
+        for _, kernel, found in rows
     )
 
 

@@ -1,13 +1,16 @@
 // Programs of kernels: what does not compile says why, and the cache gives back what was put in.
 // Every program compiles for NVIDIA's architectures too, where NVRTC is installed; it needs no GPU.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 
+#include "data_paths.h"
 #include "executor/executors.h"
 #include "executor/gpu/gpu_devices.h"
 #include "executor/gpu/kernel_sources.h"
@@ -199,19 +202,51 @@ TEST(Nvrtc, ShowsItsLogForWhatDoesNotCompile) {
   EXPECT_NE(error.find("error: expected a declaration"), std::string::npos) << error;
 }
 
+// Bytes, by "program kernel architecture".
+std::map<std::string, int64_t> known_spills() {
+  std::ifstream file(testing::source_path("tests/executor/known_spills.txt"));
+  std::map<std::string, int64_t> known;
+  std::string program, kernel, architecture;
+  std::getline(file, program);  // the names of the columns
+  for (int64_t n_bytes = 0; file >> program >> kernel >> architecture >> n_bytes;)
+    known[fmt::format("{} {} {}", program, kernel, architecture)] = n_bytes;
+  return known;
+}
+
+// Bytes, by kernel.
+std::map<std::string, int64_t> spills_in(const std::string& log) {
+  static const std::regex kernel(
+      R"('(\w+)' for 'sm_\w+'[\s\S]*?(\d+) bytes spill stores, (\d+) bytes spill loads)");
+  std::map<std::string, int64_t> spills;
+  for (std::sregex_iterator at(log.begin(), log.end(), kernel), end; at != end; ++at)
+    spills[(*at)[1]] = std::stoll((*at)[2]) + std::stoll((*at)[3]);
+  return spills;
+}
+
 class CudaPrograms : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Nvrtc, CudaPrograms,
                          ::testing::Values("sm_80", "sm_89", "sm_90a", "sm_100"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(CudaPrograms, Compile) {
+// linear_many is for prompts in f32, and pack for loading; tools/gpu_kernels.py tells what they
+// spill.
+TEST_P(CudaPrograms, CompileAndDoNotSpill) {
   if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
+  auto known = known_spills();
   for (const gpu::ProgramSource& source : gpu::all_programs()) {
-    const std::string cubin = gpu::compile_to_cubin(source, GetParam(), "no GPU");
+    std::string log;
+    const std::string cubin = gpu::compile_to_cubin(source, GetParam(), "no GPU", &log);
     EXPECT_TRUE(
         cubin.starts_with("\x7f"
                           "ELF"))
         << source.name;
+    const auto spills = spills_in(log);
+    EXPECT_GE(spills.size(), 3U) << source.name << ": " << log;
+    for (const auto& [kernel, n_bytes] : spills) {
+      if (kernel == "linear_many" || kernel == "pack") continue;
+      const std::string name = fmt::format("{} {} {}", source.name, kernel, GetParam());
+      EXPECT_LE(n_bytes, known[name]) << name;
+    }
   }
 }
 

@@ -71,7 +71,7 @@ std::string nvrtc_problem() {
 }
 
 std::string compile_to_cubin(const ProgramSource& source, const std::string& architecture,
-                             const std::string& device) {
+                             const std::string& device, std::string* log) {
   std::string problem;
   const cuda::NvrtcFunctions* nvrtc = cuda::nvrtc_functions(problem);
   LIMPID_CHECK(ResourceError, nvrtc != nullptr, "[cuda] {}", problem);
@@ -79,12 +79,14 @@ std::string compile_to_cubin(const ProgramSource& source, const std::string& arc
   const std::string target = "-arch=" + architecture;
   std::vector<const char*> options(kNvrtcOptions.begin(), kNvrtcOptions.end());
   options.push_back(target.c_str());
+  if (log != nullptr) options.insert(options.end(), {"-Xptxas", "-v"});
   const cuda::Status status =
       nvrtc->compile(compilation.handle(), static_cast<int>(options.size()), options.data());
   LIMPID_CHECK(ResourceError, status == 0,
                "[cuda] {}: the kernels of '{}' do not compile for {}: {}; install a CUDA toolkit "
                "that knows the device, or use another device. The compiler's log:\n{}",
                device, source.name, architecture, nvrtc->error_string(status), compilation.log());
+  if (log != nullptr) *log = compilation.log();
   size_t size = 0;
   compilation.check(nvrtc->cubin_size(compilation.handle(), &size), "nvrtcGetCUBINSize");
   std::string cubin(size, '\0');
