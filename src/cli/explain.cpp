@@ -161,6 +161,7 @@ Json to_json(const Explanation& explanation, const PageFacts& facts, const Secon
 }
 
 void declare(CLI::App& app, ExplainFlags& values) {
+  values.model.options.cache_type_k = values.model.options.cache_type_v = "f32";
   declare_text(app, values.text);
   add_option(app, "-n,--predict N", values.n_predict, Range{.least = 0},
              "let the model continue the text by up to N tokens, the likeliest each time (0)");

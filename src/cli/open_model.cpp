@@ -1,8 +1,8 @@
 // From what the user names to a model that runs:
 //   -m NAME or -hf REPO  ->  a path           model_path(), which may fetch it
 //   path  ->  a checkpoint's header           open_header(): metadata, names, views of the tensors
-//   header  ->  weights in an executor        load_weights_only(), or with everything around them
-//                                             LanguageModel::open()
+//   header  ->  weights in an executor        load_weights_only(), by the library's open_weights()
+//   path  ->  all of these and a tokenizer    open_language_model(), by Engine::open()
 // A command stops at the first step that provides what it needs: inspect at the header, logits at
 // the weights, chat at the end.
 #include "cli/open_model.h"
@@ -15,7 +15,6 @@
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/pull_repository.h"
-#include "generate/devices.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
 #include "model/tokenizer_from_metadata.h"
@@ -46,10 +45,12 @@ void log_speed(const MemoryPlan& plan, int n_threads) {
   }
 }
 
-// Before anything is loaded: with -v where everything will lie, and how fast two devices can be;
-// without it what is not as the user may expect.
-std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
-  return [&flags](const MemoryPlan& plan) {
+// Options that show the progress and, before anything is loaded, report what is not as the user may
+// expect; with -v also where everything will lie, and how fast two devices can be.
+OpenOptions reporting_options(const ModelFlags& flags, ProgressBar& bar) {
+  OpenOptions options = to_open_options(flags);
+  options.progress = bar.of_bytes();
+  options.on_plan = [&flags](const MemoryPlan& plan) {
     const bool is_shared = plan.devices.size() > 1;
     const bool is_elsewhere = plan.devices.front().device == flags.options.split &&
                               flags.options.device != flags.options.split &&
@@ -58,6 +59,7 @@ std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
     if (is_shared || is_elsewhere || flags.verbose) print_log(plan_text(plan));
     if (is_shared && flags.verbose) log_speed(plan, flags.options.n_threads);
   };
+  return options;
 }
 
 }  // namespace
@@ -107,13 +109,7 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
                                          const WrapExecutor& wrap) {
   const Stopwatch watch;
   ProgressBar bar("loading");
-  OpenOptions options = to_open_options(flags);
-  options.progress = bar.of_bytes();
-  options.on_plan = log_plan(flags);
-  checkpoint = with_adapters(quantized(std::move(checkpoint), options), options);
-  auto executor = make_executor(options, *checkpoint, wrap);
-  auto model =
-      Model::load(std::move(checkpoint), std::move(executor), {options.n_ctx, options.progress});
+  auto model = open_weights(std::move(checkpoint), reporting_options(flags, bar), wrap).model;
   bar.wipe();
   if (flags.verbose) log_opened(*model, watch.seconds());
   return model;
@@ -125,10 +121,8 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
                                   const WrapExecutor& wrap) {
   const Stopwatch watch;
   ProgressBar bar("loading");
-  OpenOptions options = to_open_options(flags);
+  OpenOptions options = reporting_options(flags, bar);
   options.chat_template = chat_template;
-  options.progress = bar.of_bytes();
-  options.on_plan = log_plan(flags);
   LanguageModel model(Engine::open(model_path(flags), options, wrap));
   bar.wipe();
   if (flags.verbose) log_opened(engine_of(model)->model(), watch.seconds());

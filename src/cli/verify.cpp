@@ -18,8 +18,6 @@
 
 #include "checkpoint/torch_checkpoint.h"
 #include "cli/command.h"
-#include "generate/devices.h"
-#include "generate/engine.h"
 #include "insight/comparison.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
@@ -95,16 +93,16 @@ bool has_quantized(const Checkpoint& checkpoint) {
                              [](const auto& entry) { return is_quantized(entry.second.dtype); });
 }
 
-// Runs the tokens through the model with a tap on every activation.
-Trace trace_of(const ModelFlags& flags, const CheckpointPointer& checkpoint,
+// Runs the tokens through the model with a tap on every activation. By default the context is no
+// longer than they are.
+Trace trace_of(ModelFlags flags, const CheckpointPointer& checkpoint,
                std::span<const TokenId> ids) {
-  const OpenOptions options = to_open_options(flags);
-  LoadOptions load;
-  // Only as many rotary angles as the tokens need.
-  load.n_ctx = options.n_ctx > 0 ? options.n_ctx
-                                 : std::min<int64_t>(read_spec(*checkpoint).n_ctx_train,
-                                                     std::max<int64_t>(1, std::ssize(ids)));
-  return trace_model(checkpoint, make_executor(options, *checkpoint), ids, load);
+  int64_t& n_ctx = flags.options.n_ctx;
+  if (n_ctx == 0)
+    n_ctx = std::clamp<int64_t>(std::ssize(ids), 1, read_spec(*checkpoint).n_ctx_train);
+  TapExecutor* tap = nullptr;
+  const auto model = load_weights_only(flags, checkpoint, wrap_in(tap));
+  return trace_model(*model, *tap, ids);
 }
 
 // A NaN or an infinity on one side only.
@@ -162,6 +160,7 @@ Json to_json(const Comparison& comparison, double tolerance, size_t n_tokens) {
 }
 
 void declare(CLI::App& app, VerifyFlags& values) {
+  values.model.options.cache_type_k = values.model.options.cache_type_v = "f32";
   add_option(app, "--trace FILE", values.trace,
              "per-layer activations; default: NAME.trace.safetensors beside the model, or "
              "trace.safetensors in its folder");
@@ -181,7 +180,7 @@ int run(const VerifyFlags& values) {
 
   const CheckpointPointer checkpoint = open_header(values.model);
   check_records(*checkpoint);
-  bool quantized = has_quantized(*checkpoint);
+  bool quantized = has_quantized(*checkpoint) || !values.model.options.quantize.empty();
   Trace reference;
   if (values.against.empty()) {
     LIMPID_CHECK(ArgumentError, !values.ids && !values.prompt,
@@ -191,7 +190,9 @@ int run(const VerifyFlags& values) {
     reference = read_trace(open_checkpoint(path));
   } else {
     ModelFlags other = values.model.with_model(values.against);
-    other.options.config.clear();  // it and the scaling belong to the first model
+    other.options.config.clear();  // these four belong to the first model
+    other.options.lora.clear();
+    other.options.quantize.clear();
     other.options.rope_scaling.clear();
     const CheckpointPointer second = open_header(other);
     check_records(*second);

@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "executor/gpu/gpu_devices.h"
 #include "executor/layered_executor.h"
-#include "generate/memory_plan.h"
-#include "model/registry.h"
 
 namespace limpid {
 namespace {
@@ -69,17 +67,6 @@ std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
     executor = std::move(devices.second);  // no layer fits on the device
   }
   return wrap ? wrap(std::move(executor)) : std::move(executor);
-}
-
-std::unique_ptr<Executor> make_executor(const OpenOptions& options, const Checkpoint& checkpoint,
-                                        const WrapExecutor& wrap) {
-  Devices devices = open_devices(options);
-  MemoryPlan plan;
-  if (devices.second) {
-    plan = make_memory_plan(checkpoint, read_spec(checkpoint), options, devices);
-    if (options.on_plan) options.on_plan(plan);
-  }
-  return join_devices(std::move(devices), plan, wrap);
 }
 
 }  // namespace limpid

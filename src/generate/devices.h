@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "checkpoint/checkpoint.h"
 #include "executor/executors.h"
 #include "limpid/memory_plan.hpp"
 #include "limpid/model.hpp"
@@ -28,9 +27,5 @@ Devices open_devices(const OpenOptions& options);
 // around it.
 std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
                                        const WrapExecutor& wrap = {});
-
-// The executor for one model: both steps, with a plan between them where there are two devices.
-std::unique_ptr<Executor> make_executor(const OpenOptions& options, const Checkpoint& checkpoint,
-                                        const WrapExecutor& wrap = {});
 
 }  // namespace limpid

@@ -24,14 +24,6 @@ std::shared_ptr<const Checkpoint> open_header(const std::string& path, const Ope
       open_model_files({path, options.tokenizer_path, options.config, options.rope_scaling}));
 }
 
-std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
-                                            const OpenOptions& options) {
-  if (options.quantize.empty()) return checkpoint;
-  return std::make_shared<const Checkpoint>(
-      quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
-                              quantized_cache_folder(), {options.n_threads, options.progress}));
-}
-
 std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint> checkpoint,
                                                 const OpenOptions& options) {
   if (options.lora.empty()) return checkpoint;
@@ -41,6 +33,15 @@ std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint
 }
 
 namespace {
+
+// `checkpoint` itself, or its quantised copy if OpenOptions::quantize is set.
+std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
+                                            const OpenOptions& options) {
+  if (options.quantize.empty()) return checkpoint;
+  return std::make_shared<const Checkpoint>(
+      quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
+                              quantized_cache_folder(), {options.n_threads, options.progress}));
+}
 
 // The end of a message of a device that has no memory.
 std::string plan_note(const MemoryPlan& plan) {
@@ -78,18 +79,27 @@ std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint,
 
 }  // namespace
 
-std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options,
-                                     const WrapExecutor& wrap) {
+OpenedWeights open_weights(std::shared_ptr<const Checkpoint> header, const OpenOptions& options,
+                           const WrapExecutor& wrap) {
   Devices devices = open_devices(options);  // cheap, so its errors come first
-  auto checkpoint = with_adapters(quantized(open_header(path, options), options), options);
+  auto checkpoint = with_adapters(quantized(std::move(header), options), options);
   MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
   if (options.check_memory) check_memory_plan(plan);
   if (options.on_plan) options.on_plan(plan);
+  auto executor = join_devices(std::move(devices), plan, wrap);
+  auto model = load(std::move(checkpoint), std::move(executor), plan, options);
+  return {std::move(model), std::move(plan)};
+}
+
+std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options,
+                                     const WrapExecutor& wrap) {
+  auto header = open_header(path, options);
+  read_spec(*header);  // throws for an unknown architecture, whose tokenizer may be unknown too
   std::shared_ptr<const Tokenizer> tokenizer;
-  if (limpid::has_tokenizer(*checkpoint)) tokenizer = tokenizer_from(*checkpoint);
-  auto model =
-      load(std::move(checkpoint), join_devices(std::move(devices), plan, wrap), plan, options);
-  return std::make_shared<Engine>(std::move(model), std::move(tokenizer), options, std::move(plan));
+  if (limpid::has_tokenizer(*header)) tokenizer = tokenizer_from(*header);
+  OpenedWeights weights = open_weights(std::move(header), options, wrap);
+  return std::make_shared<Engine>(std::move(weights.model), std::move(tokenizer), options,
+                                  std::move(weights.plan));
 }
 
 Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer,

@@ -21,10 +21,9 @@ namespace limpid {
 // One opened model, shared by all sessions, chats and batches that use it.
 class Engine {
  public:
-  // Opens a model: executor, checkpoint, plan of memory, tokenizer, weights. Throws FormatError,
-  // UnsupportedError, ArgumentError, ResourceError. A checkpoint without a tokenizer opens too; a
-  // tokenizer that cannot be reproduced exactly is an error. `wrap` may put another executor
-  // around the one that the options name: one that shows, times or changes what it does.
+  // Opens a model: open_header, the tokenizer, open_weights. Throws FormatError, UnsupportedError,
+  // ArgumentError, ResourceError. A checkpoint without a tokenizer opens too; a tokenizer that
+  // cannot be reproduced exactly is an error.
   static std::shared_ptr<Engine> open(const std::string& path, const OpenOptions& options = {},
                                       const WrapExecutor& wrap = {});
   // Creates an engine for a model that was built elsewhere. `tokenizer` may be null.
@@ -75,9 +74,17 @@ std::shared_ptr<const Checkpoint> open_header(const std::string& path, const Ope
 // `checkpoint` itself, or one with the adapters of OpenOptions::lora.
 std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint> checkpoint,
                                                 const OpenOptions& options);
-// `checkpoint` itself, or its quantised copy if OpenOptions::quantize is set.
-std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
-                                            const OpenOptions& options);
+
+struct OpenedWeights {
+  std::unique_ptr<Model> model;
+  MemoryPlan plan;
+};
+// Loads the weights of `header`, quantised and with adapters as the options say, into the devices
+// of the options. The engine and the commands open weights here, so that all check the plan of
+// memory. `wrap` may put another executor around that of the options: one that shows, times or
+// changes what it does. Throws FormatError, UnsupportedError, ArgumentError, ResourceError.
+OpenedWeights open_weights(std::shared_ptr<const Checkpoint> header, const OpenOptions& options,
+                           const WrapExecutor& wrap = {});
 
 // The dtype of a cache option, "f16" or "f32". Throws ArgumentError, which lists these, for others.
 DType cache_dtype(const std::string& name);

@@ -1,6 +1,13 @@
 #include "insight/tap_executor.h"
 
 namespace limpid {
+namespace {
+
+// What other engines can show too, without a change to their sources.
+constexpr PlaceSet kTraced(Place::kEmbedding, Place::kAttnHeads, Place::kAttnResidual,
+                           Place::kFfnResidual, Place::kOutputNorm, Place::kLogits);
+
+}  // namespace
 
 // The copies of the last step would otherwise take memory that the step needs.
 void TapExecutor::begin_step() {
@@ -10,7 +17,7 @@ void TapExecutor::begin_step() {
 
 // Scaling by 1 is the op that every executor has for copying an activation.
 void TapExecutor::observe(Place place, int64_t layer, const Activation& x) {
-  if (places_.contains(place)) copies_.push_back({place, layer, inner().scale(x, 1.0F)});
+  if (kTraced.contains(place)) copies_.push_back({place, layer, inner().scale(x, 1.0F)});
 }
 
 // The step is over, so the values can be read back now.

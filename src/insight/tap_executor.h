@@ -1,5 +1,5 @@
 // An executor that shows what a forward pass computes. It passes every op on to another executor,
-// and keeps a copy of each activation that the decoder names with Executor::observe.
+// and keeps copies of activations that the decoder names with Executor::observe.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,7 @@ struct Observation {
 // executor did not reserve memory for the copies, so `observe` may throw ResourceError.
 class TapExecutor final : public DelegatingExecutor {
  public:
-  // Keeps the activations of these places.
-  TapExecutor(std::unique_ptr<Executor> inner, PlaceSet places)
-      : DelegatingExecutor(std::move(inner)), places_(places) {}
+  using DelegatingExecutor::DelegatingExecutor;
 
   // Returns the activations of the last step, in order, and forgets them.
   std::vector<Observation> take();
@@ -42,7 +40,6 @@ class TapExecutor final : public DelegatingExecutor {
     Activation values;
   };
 
-  PlaceSet places_;
   // Handles of the inner executor. The base owns that one and is destroyed after this member.
   std::vector<Copy> copies_;
 };

@@ -11,9 +11,6 @@ namespace limpid {
 namespace {
 
 constexpr std::string_view kTokenIds = "token_ids";
-// What other engines can show too, without a change to their sources.
-constexpr PlaceSet kTraced(Place::kEmbedding, Place::kAttnHeads, Place::kAttnResidual,
-                           Place::kFfnResidual, Place::kOutputNorm, Place::kLogits);
 constexpr int64_t kMostTokens = int64_t{1} << 20;
 
 // The elements as token ids. Numbers that are not ids of any model are clamped.
@@ -107,15 +104,10 @@ Trace read_trace(const Checkpoint& checkpoint) {
 
 // All positions ask for logits, so that the trace has them for every token. The cache is f32: a
 // cache of f16 would round keys and values, which the reference may not do.
-Trace trace_model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor,
-                  std::span<const int32_t> token_ids, const LoadOptions& options) {
-  auto owned = std::make_unique<TapExecutor>(std::move(executor), kTraced);
-  TapExecutor& tap = *owned;
-  const auto model = Model::load(std::move(checkpoint), std::move(owned), options);
-  const auto n_tokens = static_cast<int64_t>(token_ids.size());
-  const auto cache = model->make_cache(n_tokens, DType::kF32, DType::kF32);
+Trace trace_model(Model& model, TapExecutor& tap, std::span<const int32_t> token_ids) {
+  const auto cache = model.make_cache(std::ssize(token_ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kAll};
-  model->step(*cache, {&item, 1});
+  model.step(*cache, {&item, 1});
   return {{token_ids.begin(), token_ids.end()}, tap.take()};
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +27,8 @@ std::string trace_name(const Observation& observation);
 // safetensors. Throws FormatError.
 Trace read_trace(const Checkpoint& checkpoint);
 
-// Runs the tokens in one step on `executor`. They must be within the model's vocabulary and
-// context. Throws what Model::load and Model::step throw.
-Trace trace_model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor,
-                  std::span<const int32_t> token_ids, const LoadOptions& options = {});
+// Runs the tokens in one step of a model whose executor is `tap`. They must be within the model's
+// vocabulary and context. Throws what Model::step throws.
+Trace trace_model(Model& model, TapExecutor& tap, std::span<const int32_t> token_ids);
 
 }  // namespace limpid

@@ -320,6 +320,7 @@ class Mistakes(Training):
         merged = self.folder / "merged.gguf"
         self.fine("convert", model, merged, "--lora", adapter)
         self.assertEqual(adapted, self.fine(*say, merged))
+        self.fine("verify", model, "--lora", adapter, "--against", merged)
         self.assertIn("is a LoRA adapter, not a model", self.mistake(*say, adapter))
 
     def targets(self, run: pathlib.Path) -> set[str]:

@@ -365,6 +365,21 @@ TEST(MemoryPlan, LoweringItsOwnContextIsSaidAndAskedForContextIsRefused) {
   EXPECT_THROW(check_memory_plan(make_memory_plan(*checkpoint, spec, options)), ResourceError);
 }
 
+TEST(OpenWeights, ChecksThePlanOfAHeaderThatIsOpen) {
+  const auto header = tiny_model_checkpoint();
+  MemoryPlan reported;
+  OpenOptions options;
+  options.n_ctx = 100;
+  options.on_plan = [&](const MemoryPlan& plan) { reported = plan; };
+  const OpenedWeights weights = open_weights(header, options);
+  EXPECT_EQ(weights.model->n_ctx(), 100);
+  EXPECT_EQ(weights.plan.allocated(), reported.allocated());
+  if (reported.available == 0) GTEST_SKIP() << "this system does not tell how much memory is free";
+  options.n_ctx = int64_t{1} << 40;  // no machine holds that
+  EXPECT_THROW(open_weights(header, options), ResourceError);
+  EXPECT_EQ(reported.n_ctx, 100);
+}
+
 TEST(Engine, EncodesManyTextsAsOneByOne) {
   const LanguageModel model = open_tiny();
   std::vector<std::string> texts = {"", "the heim", "<|im_end|>", "caf\u00e9"};

@@ -27,8 +27,10 @@ TinyShape deep(const std::string& architecture) {
 }
 
 Trace trace_of(std::shared_ptr<const Checkpoint> checkpoint, const char* executor) {
-  return trace_model(std::move(checkpoint), make_executor(executor, {.n_threads = 2}),
-                     some_tokens(20, 50));
+  auto tap = std::make_unique<TapExecutor>(make_executor(executor, {.n_threads = 2}));
+  TapExecutor& seen = *tap;
+  const auto model = Model::load(std::move(checkpoint), std::move(tap));
+  return trace_model(*model, seen, some_tokens(20, 50));
 }
 
 class Taps : public ::testing::TestWithParam<const char*> {};

@@ -35,6 +35,20 @@ TEXT = [
         "30517578.1 MiB, activations 1.1 MiB), but … MiB are available: use a smaller context (-c), a "
         "smaller batch (-b), or a model of fewer bits",
     ),
+    *(
+        Mistake(
+            f"limpid {command} -m tiny.gguf -c 100000000000",
+            "the model needs … MiB of memory (weights 0.0 MiB, KV cache of 100000000000 tokens … MiB, activations … "
+            "MiB), but … MiB are available: use a smaller context (-c), a smaller batch (-b), or a model of fewer bits",
+        )
+        for command in (
+            "bench",
+            "explain -p hi",
+            "logits -p hi -o out.npy",
+            "run -p hi --trace",
+            "verify --against tiny.gguf",
+        )
+    ),
     Mistake(
         "limpid tokenize -m tiny.gguf <&-",
         "cannot read standard input: Bad file descriptor",
