@@ -1,6 +1,7 @@
 #include "base/json_text.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,10 @@ nlohmann::ordered_json parse_json(std::string_view text, const std::string& name
   DocumentBuilder builder(name);
   Json::sax_parse(text, &builder);
   return builder.take();
+}
+
+std::string dump_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace limpid

@@ -1,8 +1,9 @@
 // JSON that a caller or user passes in (messages, tools, lines of standard input), as a document
-// that can be walked and copied. Files that define a model are read with json_file.h.
+// that can be walked and copied; and a document as text. Files that define a model are read with
+// json_file.h.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,8 @@ inline constexpr int kMaxJsonDepth = 128;
 // when an object has two members of one name: programs differ in which of the two counts (RFC 8259,
 // section 4).
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& name);
+
+// In one line, or indented by so many blanks a level. Bytes that are not UTF-8 become U+FFFD.
+std::string dump_json(const nlohmann::ordered_json& json, int indent = -1);
 
 }  // namespace limpid

@@ -33,7 +33,6 @@ struct fmt::formatter<limpid::cli::Json> {
     };
     if (json.is_string()) return print(json.get_ref<const std::string&>());
     if (json.is_number_float() && !format_of_value.empty()) return print(json.get<double>());
-    return json.is_number_integer() ? print(json.get<int64_t>())
-                                    : print(limpid::cli::dump_json(json));
+    return json.is_number_integer() ? print(json.get<int64_t>()) : print(limpid::dump_json(json));
   }
 };

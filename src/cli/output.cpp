@@ -82,10 +82,6 @@ void flush_out() {
                std::strerror(errno));
 }
 
-std::string dump_json(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 void write_json(const Json& json, int indent) { write_out(dump_json(json, indent) + "\n"); }
 
 // One line, so that scripts and logs can take a line as an error.

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "base/json_text.h"
 #include "base/stopwatch.h"
 
 namespace limpid::cli {
@@ -22,9 +22,7 @@ void flush_out();
 
 // Keys stay in the order in which they are added.
 using Json = nlohmann::ordered_json;
-// In one line, or indented by so many blanks a level. Bytes that are not UTF-8 become U+FFFD.
-std::string dump_json(const Json& json, int indent = -1);
-// The same on stdout, and a newline.
+// Writes dump_json's text to stdout, and a newline.
 void write_json(const Json& json, int indent = -1);
 
 // "limpid: …" on stderr, in one line: newlines in `message` become blanks.

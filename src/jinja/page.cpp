@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "base/svg.h"
 #include "jinja/budget.h"
@@ -53,7 +54,7 @@ std::string render_page(std::string_view source, const nlohmann::ordered_json& v
 // in strings, the only place where one can be.
 std::string script_json(const nlohmann::ordered_json& data) {
   std::string text;
-  for (const char c : data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {
+  for (const char c : dump_json(data)) {
     if (c == '<') {
       text += "\\u003c";
     } else {

@@ -102,7 +102,7 @@ class AnswerInProgress {
       reply_->write(shape_->end(results_));
       reply_->end();
     } else {
-      reply_->send({200, "application/json", json_line(shape_->whole(results_))});
+      reply_->send({200, "application/json", dump_json(shape_->whole(results_))});
     }
   }
 

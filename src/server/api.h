@@ -63,7 +63,7 @@ struct ServerCall {
   const std::shared_ptr<HttpReply>& reply;
 
   void send(const Json& json, int status = 200) const {
-    reply->send({status, "application/json", json_line(json)});
+    reply->send({status, "application/json", dump_json(json)});
   }
 };
 

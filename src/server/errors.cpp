@@ -107,7 +107,7 @@ Json error_json(ApiStyle style, const ApiError& error) {
 }
 
 HttpAnswer error_answer(ApiStyle style, const ApiError& error) {
-  HttpAnswer answer{error.status(), "application/json", json_line(error_json(style, error))};
+  HttpAnswer answer{error.status(), "application/json", dump_json(error_json(style, error))};
   if (error.status() == 429 || error.status() == 503)
     answer.headers.emplace_back("Retry-After", "1");
   if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
@@ -116,10 +116,6 @@ HttpAnswer error_answer(ApiStyle style, const ApiError& error) {
 
 HttpAnswer refusal(std::string_view path, int status, std::string_view message) {
   return error_answer(style_of(path), ApiError(status, std::string(message)));
-}
-
-std::string json_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace limpid

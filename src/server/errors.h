@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json_text.h"
 #include "limpid/error.hpp"
 #include "server/http.h"
 
@@ -49,8 +50,5 @@ Json error_json(ApiStyle style, const ApiError& error);
 HttpAnswer error_answer(ApiStyle style, const ApiError& error);
 // An error that is found before any endpoint is called.
 HttpAnswer refusal(std::string_view path, int status, std::string_view message);
-
-// JSON in one line. Bytes that are not UTF-8 become U+FFFD.
-std::string json_line(const Json& json);
 
 }  // namespace limpid

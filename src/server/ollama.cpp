@@ -26,7 +26,7 @@ class OllamaShape final : public AnswerShape {
   std::string token(const TokenEvent& event) override {
     Json json = part(std::string(event.text), false);
     if (!event.logprobs.empty()) json["logprobs"] = logprobs_to_json(event.logprobs);
-    return json_line(json) + "\n";
+    return dump_json(json) + "\n";
   }
   std::string choice_end(const TokenEvent& rest, const GenerationResult& /*result*/) override {
     rest_ = rest.logprobs.empty() ? Json() : logprobs_to_json(rest.logprobs);
@@ -35,10 +35,10 @@ class OllamaShape final : public AnswerShape {
   std::string end(const AnswerResults& results) override {
     Json json = finished("", results);
     if (!rest_.is_null()) json["logprobs"] = rest_;
-    return json_line(json) + "\n";
+    return dump_json(json) + "\n";
   }
   std::string failure(const ApiError& error) override {
-    return json_line(error_json(style(), error)) + "\n";
+    return dump_json(error_json(style(), error)) + "\n";
   }
   Json whole(const AnswerResults& results) override {
     const GenerationResult& result = results.choices.front();

@@ -77,7 +77,7 @@ class EmbeddingsInProgress {
     if (error) fail(as_api_error(error));
     if (!embedding.empty()) served_->metrics->add_embedded(static_cast<double>(sizes_[i]));
     embeddings_[i].assign(embedding.begin(), embedding.end());
-    if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", json_line(whole())});
+    if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", dump_json(whole())});
   }
   // One of the texts could not be submitted.
   void refuse(const ApiError& error) {

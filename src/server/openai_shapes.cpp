@@ -90,7 +90,7 @@ OpenAiShape::OpenAiShape(const ApiCall& call, const RequestSettings& settings,
       model_(call.served.name),
       fingerprint_(call.api.fingerprint()) {
   // "data: {…, "choices":[" precedes every choice of a stream, and "]}" follows it.
-  chunk_head_ = "data: " + json_line(this->object(Json::array(), true));
+  chunk_head_ = "data: " + dump_json(this->object(Json::array(), true));
   chunk_head_.resize(chunk_head_.size() - 2);
 }
 
@@ -114,12 +114,12 @@ Json OpenAiShape::object_of_all(Json choices, bool is_chunk, const AnswerResults
 // Once for each token of each client, so what does not change is not written by the JSON library
 // again.
 std::string OpenAiShape::chunk(const Json& choice, std::string_view rest) const {
-  return chunk_head_ + json_line(choice) + "]" + std::string(rest) + "}\n\n";
+  return chunk_head_ + dump_json(choice) + "]" + std::string(rest) + "}\n\n";
 }
 
 std::string OpenAiShape::last_chunk(const Json& choice, const GenerationTimings& timings) const {
   if (include_usage_) return chunk(choice);
-  return chunk(choice, ",\"timings\":" + json_line(timings_json(timings)));
+  return chunk(choice, ",\"timings\":" + dump_json(timings_json(timings)));
 }
 
 std::string OpenAiShape::progress_chunk(const Json& choice, const PromptProgress& progress) const {

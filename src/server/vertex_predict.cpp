@@ -39,7 +39,7 @@ class Predictions {
     const std::lock_guard lock(mutex_);
     answers_[index] = std::move(answer);
     if (--n_left_ == 0)
-      reply_->send({200, "application/json", json_line({{"predictions", std::move(answers_)}})});
+      reply_->send({200, "application/json", dump_json({{"predictions", std::move(answers_)}})});
   }
 
   void add_on_gone(std::function<void()> callback) {

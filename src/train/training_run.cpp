@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/json_text.h"
 #include "base/parse_number.h"
 #include "base/stopwatch.h"
 #include "executor/executors.h"
@@ -163,11 +164,6 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   return inputs;
 }
 
-// A tokenizer of bytes may write what is not UTF-8.
-std::string dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::string to_json_line(const RunReport& report) {
@@ -251,7 +247,7 @@ RunReport TrainingRun::step() {
     const nlohmann::ordered_json sample{{"step", report.step.step},
                                         {"prompt", report.sample->prompt},
                                         {"text", report.sample->text}};
-    folder_.append(RunRecord::kSamples, dump(sample));
+    folder_.append(RunRecord::kSamples, dump_json(sample));
   }
   if (evaluates) folder_.append(RunRecord::kHistograms, to_json_line(histograms));
   if (evaluates || saved) write_run_report(folder_.path());
