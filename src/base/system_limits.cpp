@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -56,26 +57,12 @@ std::optional<uint64_t> control_group_rest(const std::string& root) {
   return std::nullopt;
 }
 
-// How many processors the control group lets run, rounded up: the microseconds of their time that
-// it may use in a period. Version 2 has both numbers in one file, "150000 100000", and "max" for no
-// quota; version 1 has two files, and a quota of -1 then.
-std::optional<uint64_t> processors_of_control_group(const std::string& root) {
-  int64_t quota = 0, period = 0;
-  std::ifstream both(root + "/sys/fs/cgroup/cpu.max");
-  std::ifstream quota_file(root + "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file(root + "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  const bool found = (both >> quota >> period) || (quota_file >> quota && period_file >> period);
-  if (!found || quota <= 0 || period <= 0) return std::nullopt;
-  return static_cast<uint64_t>(quota / period + (quota % period > 0 ? 1 : 0));
-}
-
-uint64_t bound_processors() {
+int bound_processors() {
 #if defined(__linux__)
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0)
-    return static_cast<uint64_t>(std::max(1, CPU_COUNT(&set)));
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
 #endif
-  return std::max(1U, std::thread::hardware_concurrency());
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace
@@ -98,9 +85,23 @@ uint64_t total_memory(const std::string& root) {
   return total;
 }
 
+// The files have the microseconds of processor time that may be used in a period. Version 2 has
+// both numbers in one file, "150000 100000", and "max" for no quota; version 1 has two files, and a
+// quota of -1 then.
+double granted_processors(const std::string& root) {
+  int64_t quota = 0, period = 0;
+  std::ifstream both(root + "/sys/fs/cgroup/cpu.max");
+  std::ifstream quota_file(root + "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream period_file(root + "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  const bool found = (both >> quota >> period) || (quota_file >> quota && period_file >> period);
+  if (!found || quota <= 0 || period <= 0) return 0;
+  return static_cast<double>(quota) / static_cast<double>(period);
+}
+
 int usable_cores(const std::string& root) {
-  const uint64_t bound = bound_processors();
-  return static_cast<int>(std::min(bound, processors_of_control_group(root).value_or(bound)));
+  const int bound = bound_processors();
+  const double granted = std::ceil(granted_processors(root));
+  return granted > 0 && granted < bound ? static_cast<int>(granted) : bound;
 }
 
 void return_free_memory() {

@@ -16,9 +16,11 @@ uint64_t available_memory(const std::string& root = "");
 // if that is less. 0 when unknown.
 uint64_t total_memory(const std::string& root = "");
 
+// The processors whose time the control group grants: `docker --cpus 1.5` grants 1.5. 0: all.
+double granted_processors(const std::string& root = "");
+
 // How many processors this process may keep busy, at least 1: those that it is bound to, or as many
-// as the control group's quota of their time lets run if that is less. Example: `docker --cpus 1.5`
-// gives 2. More threads than that would wait for each other's time.
+// as are granted, rounded up, if that is less. More threads would wait for each other's time.
 int usable_cores(const std::string& root = "");
 
 // Gives pages that malloc keeps for later back to the system, where the C library can.

@@ -1,6 +1,6 @@
 // check_up() looks, and judge() draws conclusions. They are apart so that a test can make up a
-// machine that it does not have (a container with half a core, a full disk) and read what judge()
-// says about it.
+// machine that it does not have (a clock that saves power, a full disk) and read what judge() says
+// about it.
 //
 // A finding is a problem if the first chat would fail. All else is a note: "it works, and this
 // would make it faster". Each ends with what to do.
@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
 #include "base/sha256.h"
+#include "base/system_limits.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "limpid/error.hpp"
@@ -61,15 +61,6 @@ std::string first_word(const char* path) {
   std::string word;
   file >> word;
   return word;
-}
-
-// The file has two numbers, quota and period, in microseconds of processor time. In a container
-// with two cores of eight it is "200000 100000"; without a limit the quota is "max".
-double look_at_quota() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0;
-  double period = 0;
-  return file >> quota >> period && period > 0 ? quota / period : 0;
 }
 
 // The folder, or the nearest parent of it that exists.
@@ -152,11 +143,6 @@ void judge_speed(const Checkup& checkup, std::vector<Finding>& findings) {
     note(
         "the clock's governor is powersave: faster with `cpupower frequency-set -g performance` "
         "(as root)");
-  const double quota = checkup.cpu_quota;
-  if (quota > 0 && quota < machine.n_cores)
-    note(fmt::format(
-        "this container is granted {:.1f} of {} cores: -t {} is faster than the default", quota,
-        machine.n_cores, std::max(1, static_cast<int>(std::lround(quota)))));
 }
 
 // A finding that says why an installed GPU is not used.
@@ -210,7 +196,7 @@ Checkup check_up(bool measure) {
   checkup.machine = look_at_machine();
   checkup.machine.gpus = gpu_apis();
   checkup.governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  checkup.cpu_quota = look_at_quota();
+  checkup.cpu_quota = granted_processors();
   checkup.has_nvidia = is_there("/proc/driver/nvidia/version") || is_there("/dev/nvidia0");
   const uint64_t available = checkup.machine.available_bytes;
   if (measure && (available == 0 || available > kEnoughToMeasure))

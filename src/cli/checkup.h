@@ -42,7 +42,7 @@ struct Checkup {
   Machine machine;
   std::string governor;     // of the first core's clock; "": not to be seen
   bool has_nvidia = false;  // the system shows a GPU of NVIDIA
-  double cpu_quota = 0;     // cores that the control group grants; 0: all
+  double cpu_quota = 0;     // granted_processors
   MachineLimits limits;     // n_threads is 0 where they were not measured
   CacheState cache;
   FirstModel model;

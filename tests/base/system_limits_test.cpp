@@ -74,6 +74,7 @@ TEST_F(SystemLimits, ProcessorsAreThoseThatAQuotaLetsRun) {
   EXPECT_EQ(with_version_2("50000 100000\n"), 1);
   EXPECT_EQ(with_version_2("100000 100000\n"), 1);
   EXPECT_EQ(with_version_2("150000 100000\n"), std::min(without, 2));
+  EXPECT_EQ(granted_processors(root_.folder()), 1.5);
   EXPECT_EQ(with_version_2("9000000000 1\n"), without);
   EXPECT_EQ(with_version_2("max 100000\n"), without);
   std::filesystem::remove(root_.path("sys/fs/cgroup/cpu.max"));
@@ -84,6 +85,7 @@ TEST_F(SystemLimits, ProcessorsAreThoseThatAQuotaLetsRun) {
   };
   EXPECT_EQ(with_version_1("20000\n"), 1);
   EXPECT_EQ(with_version_1("-1\n"), without);
+  EXPECT_EQ(granted_processors(root_.folder()), 0);
 }
 
 }  // namespace

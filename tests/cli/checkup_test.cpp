@@ -47,16 +47,6 @@ TEST(Judge, ASlowClockIsNoted) {
   expect_one(checkup, false, "cpupower frequency-set -g performance");
 }
 
-TEST(Judge, AContainersShareOfTheCoresIsNoted) {
-  Checkup checkup = healthy();
-  checkup.cpu_quota = 2.4;
-  expect_one(checkup, false, "-t 2 ");
-  checkup.cpu_quota = 0.5;
-  expect_one(checkup, false, "-t 1 ");
-  checkup.cpu_quota = 8;
-  EXPECT_TRUE(judge(checkup).empty());
-}
-
 TEST(Judge, ACpuWithoutKernelsOfItsOwnIsNoted) {
   Checkup checkup = healthy();
   checkup.machine.isas = {"scalar"};
