@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "checkpoint/metadata.h"
 
 namespace limpid {
@@ -34,19 +34,15 @@ double llama3_divisor(const RopeScaling& scaling, double frequency) {
 // Parses numbers above 0 that are separated by commas.
 std::vector<double> parse_numbers(std::string_view whole, std::string_view list) {
   std::vector<double> numbers;
-  const char* at = list.data();
-  const char* end = at + list.size();
-  while (true) {
-    double value = 0;
-    const auto [after, error] = std::from_chars(at, end, value);
-    const bool separated = after == end || *after == ',';
-    LIMPID_CHECK(ArgumentError,
-                 error == std::errc() && separated && std::isfinite(value) && value > 0,
+  for (size_t at = 0; at <= list.size();) {
+    const std::string_view word = list.substr(at, list.find(',', at) - at);
+    const auto value = parse_number<double>(word);
+    LIMPID_CHECK(ArgumentError, value && std::isfinite(*value) && *value > 0,
                  "rope scaling '{}': {}, with numbers above 0", whole, kForms);
-    numbers.push_back(value);
-    if (after == end) return numbers;
-    at = after + 1;
+    numbers.push_back(*value);
+    at += word.size() + 1;
   }
+  return numbers;
 }
 
 }  // namespace
