@@ -155,33 +155,38 @@ void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b
 alignas(64) constexpr float kLaneIndex[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                   8, 9, 10, 11, 12, 13, 14, 15};
 
-// Replaces the 64 scores of one query by exp(score * scale - max), and by exactly 0 from n_visible
-// on. Returns the max of score * scale and the sum of the results. score * scale - max is rounded
-// once, so it may differ from 0 by the rounding of max; the division by the sum cancels that.
-LIMPID_INLINE void soften(float* scores, int64_t n_visible, float scale, float* max_out,
-                          float* sum_out) {
-  const F32x16 minus_infinity = broadcast(-__builtin_inff());
+// Of the 64 scores of one query, those from n_visible on become -inf. Returns the max of score *
+// scale.
+LIMPID_INLINE float largest_score(float* scores, int64_t n_visible, float scale) {
   F32x16 values[kBlockVectors];
-  F32x16 largest = minus_infinity;
 #pragma GCC unroll 4
   for (int v = 0; v < kBlockVectors; ++v) {
     values[v] = load(scores + v * kLanes);
     if (n_visible < kBlock) {
       const F32x16 left = broadcast(static_cast<float>(n_visible - v * kLanes));
-      values[v] = select_less(load(kLaneIndex), left, values[v], minus_infinity);
+      values[v] = select_less(load(kLaneIndex), left, values[v], broadcast(-__builtin_inff()));
+      store(values[v], scores + v * kLanes);
     }
-    largest = max(values[v], largest);
   }
-  const float block_max = reduce_max(largest) * scale;
+  F32x16 largest = broadcast(-__builtin_inff());
+#pragma GCC unroll 4
+  for (int v = 0; v < kBlockVectors; ++v) largest = max(values[v], largest);
+  return reduce_max(largest) * scale;
+}
+
+// Replaces the 64 scores of one query by exp(score * scale - max), which is exactly 0 for -inf, and
+// returns their sum. score * scale - max is rounded once, so it may differ from 0 by the rounding
+// of max; the division by the sum cancels that.
+LIMPID_INLINE float soften(float* scores, float scale, float max) {
   F32x16 sum = zero();
 #pragma GCC unroll 4
   for (int v = 0; v < kBlockVectors; ++v) {
-    const F32x16 p = exp(fma(values[v], broadcast(scale), broadcast(-block_max)));
-    store(p, scores + v * kLanes);
+    float* at = scores + v * kLanes;
+    const F32x16 p = exp(fma(load(at), broadcast(scale), broadcast(-max)));
+    store(p, at);
     sum = add(sum, p);
   }
-  *max_out = block_max;
-  *sum_out = reduce_add(sum);
+  return reduce_add(sum);
 }
 
 LIMPID_INLINE int64_t visible_in_block(const AttentionTile& tile, int64_t query, int64_t block) {
@@ -209,7 +214,10 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
   for (int64_t i = first; i < tile.n_queries; ++i) {
     float* row = tile.scratch + i * kBlock;
     rows[i] = row;
-    soften(row, visible_in_block(tile, i, block), tile.scale, partial.max + i, partial.sum + i);
+    partial.max[i] = largest_score(row, visible_in_block(tile, i, block), tile.scale);
+  }
+  for (int64_t i = first; i < tile.n_queries; ++i) {
+    partial.sum[i] = soften(tile.scratch + i * kBlock, tile.scale, partial.max[i]);
   }
   // Queries that see the same keys go together. Keys that a query does not see are skipped, not
   // multiplied by 0, because their values may be infinite or NaN.
