@@ -102,7 +102,7 @@ AlignedBuffer quantize(const Kernels& kernels, const Matrix& x, int64_t cols) {
   AlignedBuffer out(static_cast<uint64_t>(quantized_activations_bytes(task.n_tokens, cols)));
   task.out = out.data();
   // In two shares, as two threads would.
-  task.token_end = task.n_tokens / 3;
+  task.token_end = task.n_tokens / 2 / 16 * 16;
   kernels.quantize_activations(task);
   task.token_begin = task.token_end;
   task.token_end = task.n_tokens;

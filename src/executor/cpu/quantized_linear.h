@@ -161,6 +161,7 @@ static constexpr int64_t quantized_activations_bytes(int64_t n_tokens, int64_t c
 // Arguments of `quantize`. x [n_tokens, cols] f32, rows x_stride floats apart; out
 // [quantized_activations_bytes(n_tokens, cols)], 64-byte aligned. Writes the slots of tokens
 // [token_begin, token_end), and the padding after the last token; so threads can share the work.
+// token_begin, and token_end unless it is n_tokens, is a multiple of 16.
 struct QuantizeTask {
   const float* x = nullptr;
   int64_t x_stride = 0;

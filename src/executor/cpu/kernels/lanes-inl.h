@@ -219,6 +219,9 @@ LIMPID_INLINE I32x16 bits_of_float(F32x16 a) {
   return lanewise([](auto x) { return NativeI32(x); }, a);
 }
 
+inline constexpr auto kAdd = [](auto x, auto y) { return x + y; };
+inline constexpr auto kLarger = [](auto x, auto y) { return x > y ? x : y; };
+
 // Adds, or what `op` does, the upper half to the lower half until one lane is left.
 template <class V, class Op>
 LIMPID_INLINE auto fold(const V& v, Op op) {
@@ -240,61 +243,66 @@ LIMPID_INLINE auto fold(const V& v, Op op) {
 // The sum of the lanes in one order: (l, l+8), (l, l+4), (l, l+2), (l, l+1).
 template <class V>
 LIMPID_INLINE auto reduce_add(const V& a) {
-  return fold(a, [](auto x, auto y) { return x + y; });
+  return fold(a, kAdd);
 }
 // The largest lane; no lane may be NaN (and of zeros either sign may come back).
-LIMPID_INLINE float reduce_max(const F32x16& a) {
-  return fold(a, [](auto x, auto y) { return x > y ? x : y; });
-}
+LIMPID_INLINE float reduce_max(const F32x16& a) { return fold(a, kLarger); }
 
 #if defined(__AVX512F__)
-// Eight sums whose trees grow side by side, but for the last addition: lanes 2j, 2j + 1 of each
-// block of four hold what is left of one.
-LIMPID_INLINE __m512 fold_eight(const F32x16* v) {
-  __m512 eights[4];  // lanes l + (l + 8) of two sums each
+// Blocks of four lanes of a, then of b; and pairs of lanes within each block.
+template <int kWhich, class V>
+LIMPID_INLINE V join_blocks(const V& a, const V& b) {
+  return V(_mm512_shuffle_f32x4(__m512(a), __m512(b), kWhich));
+}
+template <int kWhich, class V>
+LIMPID_INLINE V join_lanes(const V& a, const V& b) {
+  return V(_mm512_shuffle_ps(__m512(a), __m512(b), kWhich));
+}
+
+// Eight folds side by side, but for the last step: lanes 2j, 2j + 1 of each block of four hold what
+// is left of one.
+template <class V, class Op>
+LIMPID_INLINE V fold_eight(const V* v, Op op) {
+  V eights[4];  // lanes l and l + 8 of two vectors each
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const __m512 a = v[i];
-    const __m512 b = v[i + 4];
-    eights[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+    eights[i] = op(join_blocks<0x44>(v[i], v[i + 4]), join_blocks<0xEE>(v[i], v[i + 4]));
   }
-  __m512 fours[2];  // of four sums each: i, i + 4, i + 2, i + 6
+  V fours[2];  // of four vectors each: i, i + 4, i + 2, i + 6
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m512 a = eights[i];
-    const __m512 b = eights[i + 2];
-    fours[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+    fours[i] = op(join_blocks<0x88>(eights[i], eights[i + 2]),
+                  join_blocks<0xDD>(eights[i], eights[i + 2]));
   }
-  return _mm512_add_ps(_mm512_shuffle_ps(fours[0], fours[1], 0x44),
-                       _mm512_shuffle_ps(fours[0], fours[1], 0xEE));
+  return op(join_lanes<0x44>(fours[0], fours[1]), join_lanes<0xEE>(fours[0], fours[1]));
 }
 #endif
 
-// out[i] = reduce_add(v[i]), many at once where that is faster.
-template <int kN>
-LIMPID_INLINE void reduce_add_all(const F32x16* v, float* out) {
+// out[i] = fold(v[i], op), many at once where that is faster.
+template <int kN, class V, class Element, class Op>
+LIMPID_INLINE void fold_all(const V* v, Element* out, Op op) {
   int i = 0;
 #if defined(__AVX512F__)
-  // Where each sum ends up: blocks of four are sums 0, 4, 2, 6 of eight, in them 0, 1 of the first
-  // eight, then of the second.
+  // Where each result ends up: blocks of four are vectors 0, 4, 2, 6 of eight, in them 0, 1 of the
+  // first eight, then of the second.
   const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15);
 #pragma GCC unroll 4
   for (; i + 8 <= kN; i += 16) {
-    const __m512 a = fold_eight(v + i);
+    const V a = fold_eight(v + i, op);
     const bool whole = i + 16 <= kN;
-    const __m512 b = whole ? fold_eight(v + i + 8) : a;
-    const __m512 sums = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
-    const __m512 sorted = _mm512_permutexvar_ps(order, sums);
+    const V b = whole ? fold_eight(v + i + 8, op) : a;
+    const V results = op(join_lanes<0x88>(a, b), join_lanes<0xDD>(a, b));
+    const __m512i sorted = _mm512_permutexvar_epi32(order, __m512i(results));
     if (whole) {
-      _mm512_storeu_ps(out + i, sorted);
+      _mm512_storeu_si512(out + i, sorted);
     } else {
-      _mm256_storeu_ps(out + i, _mm512_castps512_ps256(sorted));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm512_castsi512_si256(sorted));
     }
   }
   i = kN % 16 >= 8 ? kN / 16 * 16 + 8 : kN / 16 * 16;
 #endif
 #pragma GCC unroll 8
-  for (; i < kN; ++i) out[i] = reduce_add(v[i]);
+  for (; i < kN; ++i) out[i] = fold(v[i], op);
 }
 
 // The lower and the upper halves of a and b, lane by lane: a0 b0 a1 b1 …

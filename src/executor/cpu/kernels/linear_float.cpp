@@ -59,7 +59,7 @@ template <int kR, int kT>
 LIMPID_INLINE void write_outputs(const FloatLinearTask& task, const F32x16 (&sums)[kR][kT],
                                  int64_t row, int64_t n_rows, int64_t token, int64_t step = 1) {
   float folded[kR][kT];
-  reduce_add_all<kR * kT>(&sums[0][0], &folded[0][0]);
+  fold_all<kR * kT>(&sums[0][0], &folded[0][0], kAdd);
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     if (r >= n_rows) break;

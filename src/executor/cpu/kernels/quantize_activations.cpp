@@ -14,88 +14,121 @@
 namespace limpid::LIMPID_ISA {
 namespace {
 
-// Where one slot of a tile writes its share of a block's record.
-struct SlotOut {
-  std::byte* record;
-  int64_t slots;
-  int64_t slot;
-
-  template <class T>
-  LIMPID_INLINE void put(int field, T value) const {
-    __builtin_memcpy(record + slots * (kScaleBlock + 4 * field) + slot * 4, &value, 4);
-  }
-  int8_t* codes() const { return reinterpret_cast<int8_t*>(record) + slot * kScaleBlock; }
-};
-
-struct Half {
-  float scale;
-  int32_t sum;  // of the integers
-};
-
 // With a smaller amax, 127 / amax would overflow f32; such a half counts as zero.
 constexpr float kSmallestMaximum = 0x1p-120F;
+// The bits of numbers >= 0 have the order of the numbers, and those of NaN are larger still.
+constexpr int32_t kBitsOfInfinity = 0x7F800000;
 
-// 16 activations; x - x is 0 unless x is infinite or NaN, then it is NaN, and so is the scale.
-LIMPID_INLINE Half quantize_half(const float* x, int8_t* codes) {
-  const F32x16 a = load(x);
-  const float amax = reduce_max(abs(a));
-  const bool finite = reduce_add(sub(a, a)) == 0.0F;
-  if (!finite || amax < kSmallestMaximum) {
-    __builtin_memset(codes, 0, kHalfBlock);
-    return {finite ? 0.0F : __builtin_nanf(""), 0};
+// Sixteen halves side by side: a lane each, and each operation serves all of them.
+constexpr int kBatch = kLanes;
+struct Batch {
+  const float* x[kBatch];
+  int8_t* codes[kBatch];
+};
+
+// Writes the codes of a batch, and the scale and the sum of the codes of each half.
+LIMPID_INLINE void quantize_batch(const Batch& batch, float* scales, int32_t* sums) {
+  I32x16 magnitudes[kBatch];
+#pragma GCC unroll 16
+  for (int i = 0; i < kBatch; ++i) magnitudes[i] = bits_of_float(abs(load(batch.x[i])));
+  int32_t largest[kBatch];
+  fold_all<kBatch>(magnitudes, largest, kLarger);
+  const F32x16 amax = float_of_bits(load(largest));
+  const F32x16 smallest = broadcast(kSmallestMaximum);
+  float factors[kBatch];
+  store(select_less(amax, smallest, zero(), div(broadcast(127.0F), amax)), factors);
+  store(select_less(amax, smallest, zero(), div(amax, broadcast(127.0F))), scales);
+  I32x16 q[kBatch];
+#pragma GCC unroll 16
+  for (int i = 0; i < kBatch; ++i) {
+    q[i] = to_int(mul(load(batch.x[i]), broadcast(factors[i])));
+    store_i8(q[i], batch.codes[i]);
   }
-  const I32x16 q = to_int(mul(a, broadcast(127.0F / amax)));
-  store_i8(q, codes);
-  return {amax / 127.0F, reduce_add(q)};
-}
-
-LIMPID_INLINE void put_halves(const SlotOut& out, const Half (&halves)[2]) {
-  for (int h = 0; h < 2; ++h) {
-    out.put(h, halves[h].scale);
-    out.put(2 + h, halves[h].scale * static_cast<float>(halves[h].sum));
-    out.put(5 + h, -8 * halves[h].sum);
-    out.put(7 + h, -32 * halves[h].sum);
-    out.put(9 + h, -128 * halves[h].sum);
+  fold_all<kBatch>(q, sums, kAdd);
+  for (int i = 0; i < kBatch; ++i) {
+    if (largest[i] < kBitsOfInfinity) continue;
+    __builtin_memset(batch.codes[i], 0, kHalfBlock);
+    scales[i] = __builtin_nanf("");
+    sums[i] = 0;
   }
-  out.put(4, halves[0].scale * static_cast<float>(halves[0].sum) +
-                 halves[1].scale * static_cast<float>(halves[1].sum));
 }
 
-LIMPID_INLINE void quantize_block(const float* x, const SlotOut& out) {
-  put_halves(out, {quantize_half(x, out.codes()),
-                   quantize_half(x + kHalfBlock, out.codes() + kHalfBlock)});
+// Fields of all slots of a block, from the scales and sums of its first half, then of the second.
+template <int kSlots>
+LIMPID_INLINE void put_fields(const float* scales, const int32_t* sums, std::byte* record) {
+  struct Fields {
+    float scales[2][kSlots];
+    float half_sums[2][kSlots];
+    float block_sums[kSlots];
+    int32_t starts[3][2][kSlots];
+  } fields;
+  static_assert(sizeof(Fields) == kSlots * (kActivationRecord - kScaleBlock));
+  constexpr int32_t kZeros[] = {8, 32, 128};
+  for (int half = 0; half < 2; ++half) {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      const float scale = scales[half * kSlots + slot];
+      const int32_t sum = sums[half * kSlots + slot];
+      fields.scales[half][slot] = scale;
+      fields.half_sums[half][slot] = scale * static_cast<float>(sum);
+      for (int i = 0; i < 3; ++i) fields.starts[i][half][slot] = -kZeros[i] * sum;
+    }
+  }
+  for (int slot = 0; slot < kSlots; ++slot) {
+    fields.block_sums[slot] = fields.half_sums[0][slot] + fields.half_sums[1][slot];
+  }
+  __builtin_memcpy(record + kSlots * kScaleBlock, &fields, sizeof(fields));
 }
 
-LIMPID_INLINE void put_padding(const SlotOut& out) {
-  __builtin_memset(out.codes(), 0, kScaleBlock);
-  put_halves(out, {Half{0.0F, 0}, Half{0.0F, 0}});
+// Quantises n_tokens tokens into a tile of kSlots slots, whose records begin at `out`.
+template <int kSlots>
+void quantize_tile(const float* x, int64_t x_stride, int64_t n_tokens, int64_t n_blocks,
+                   std::byte* out) {
+  constexpr int kHalves = 2 * kSlots;  // of a block
+  constexpr int kBlocks = kHalves < kBatch ? kBatch / kHalves : 1;
+  alignas(64) static constexpr float kNothing[kScaleBlock] = {};  // padding
+  for (int64_t first = 0; first < n_blocks; first += kBlocks) {
+    const auto record = [&](int64_t block) { return out + block * kSlots * kActivationRecord; };
+    float scales[kBlocks * kHalves];
+    int32_t sums[kBlocks * kHalves];
+    int8_t unused[kHalfBlock];  // the codes of blocks beyond the last one
+    for (int begin = 0; begin < kBlocks * kHalves; begin += kBatch) {
+      Batch batch;
+      for (int i = 0; i < kBatch; ++i) {
+        const int64_t block = first + (begin + i) / kHalves;
+        const int half = (begin + i) % kHalves / kSlots;
+        const int slot = (begin + i) % kSlots;
+        const bool is_token = slot < n_tokens && block < n_blocks;
+        batch.x[i] =
+            is_token ? x + slot * x_stride + block * kScaleBlock + half * kHalfBlock : kNothing;
+        batch.codes[i] = block < n_blocks ? reinterpret_cast<int8_t*>(record(block)) +
+                                                slot * kScaleBlock + half * kHalfBlock
+                                          : unused;
+      }
+      quantize_batch(batch, scales + begin, sums + begin);
+    }
+    for (int i = 0; i < kBlocks && first + i < n_blocks; ++i) {
+      put_fields<kSlots>(scales + i * kHalves, sums + i * kHalves, record(first + i));
+    }
+  }
 }
 
 }  // namespace
 
 void quantize_activations(const QuantizeTask& task) {
   const int64_t n_blocks = task.cols / kScaleBlock;
-  int64_t tile_slot = 0;
-  for (int64_t tile_token = 0; tile_token < task.token_end;) {
-    const int64_t n_left = task.n_tokens - tile_token;
+  std::byte* out = task.out + task.token_begin * n_blocks * kActivationRecord;
+  for (int64_t token = task.token_begin; token < task.token_end;) {
+    const int64_t n_left = task.n_tokens - token;
     const int64_t slots = token_tile(n_left);
-    for (int64_t slot = 0; slot < slots; ++slot) {
-      // Padding belongs to the last token.
-      const int64_t token = tile_token + slot;
-      const int64_t owner = token < task.n_tokens ? token : task.n_tokens - 1;
-      if (owner < task.token_begin || owner >= task.token_end) continue;
-      for (int64_t block = 0; block < n_blocks; ++block) {
-        const int64_t at = tile_slot * n_blocks + slots * block;
-        const SlotOut out = {task.out + at * kActivationRecord, slots, slot};
-        if (token < task.n_tokens) {
-          quantize_block(task.x + token * task.x_stride + block * kScaleBlock, out);
-        } else {
-          put_padding(out);
-        }
-      }
-    }
-    tile_token += n_left < slots ? n_left : slots;
-    tile_slot += slots;
+    const int64_t n_tokens = n_left < slots ? n_left : slots;
+    const auto quantize = slots == 16  ? quantize_tile<16>
+                          : slots == 8 ? quantize_tile<8>
+                          : slots == 4 ? quantize_tile<4>
+                          : slots == 2 ? quantize_tile<2>
+                                       : quantize_tile<1>;
+    quantize(task.x + token * task.x_stride, task.x_stride, n_tokens, n_blocks, out);
+    token += n_tokens;
+    out += slots * n_blocks * kActivationRecord;
   }
 }
 
