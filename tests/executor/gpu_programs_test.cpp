@@ -229,8 +229,9 @@ INSTANTIATE_TEST_SUITE_P(Nvrtc, CudaPrograms,
                          [](const auto& info) { return std::string(info.param); });
 
 // linear_many is for prompts in f32, and pack for loading; tools/gpu_kernels.py tells what they
-// spill.
+// spill. Two registers, stored and loaded once, come and go with the version of the compiler.
 TEST_P(CudaPrograms, CompileAndDoNotSpill) {
+  constexpr int64_t kFewBytes = 16;
   if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
   auto known = known_spills();
   for (const gpu::ProgramSource& source : gpu::all_programs()) {
@@ -245,7 +246,7 @@ TEST_P(CudaPrograms, CompileAndDoNotSpill) {
     for (const auto& [kernel, n_bytes] : spills) {
       if (kernel == "linear_many" || kernel == "pack") continue;
       const std::string name = fmt::format("{} {} {}", source.name, kernel, GetParam());
-      EXPECT_LE(n_bytes, known[name]) << name;
+      EXPECT_LE(n_bytes, std::max(kFewBytes, known[name])) << name;
     }
   }
 }
