@@ -20,8 +20,8 @@ constinit OpenFiles maps;  // all maps of this process, for mapped_path_of
 // A page table entry can map 2 MiB of a file at once, if the file is cached in pieces of that size.
 // Reading weights is then 1.05 to 1.1 times as fast (AMD Zen 4), as there are fewer entries to look
 // up. ext4 and XFS of Linux 6.x cache a file in such pieces if the program asks for them before it
-// first reads the file. A file that is already cached in small pages stays so, and other file systems ignore
-// the request.
+// first reads the file. A file that is already cached in small pages stays so, and other file
+// systems ignore the request.
 constexpr size_t kHugePage = size_t{2} << 20;
 
 // Closes a descriptor at the end of the scope.
