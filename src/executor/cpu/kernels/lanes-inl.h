@@ -27,6 +27,7 @@ struct Widen<V, kLanes> {
 };
 using F32x16 = Widen<NativeF32>::Type;
 using I32x16 = Widen<NativeI32>::Type;
+using U32x16 = Widen<NativeU32>::Type;
 
 template <class V>
 inline constexpr bool kIsPair = false;
@@ -218,6 +219,10 @@ LIMPID_INLINE F32x16 float_of_bits(I32x16 a) {
 LIMPID_INLINE I32x16 bits_of_float(F32x16 a) {
   return lanewise([](auto x) { return NativeI32(x); }, a);
 }
+// Their sums wrap around, where those of signed numbers would be undefined.
+LIMPID_INLINE U32x16 as_unsigned(I32x16 a) {
+  return lanewise([](auto x) { return NativeU32(x); }, a);
+}
 
 inline constexpr auto kAdd = [](auto x, auto y) { return x + y; };
 inline constexpr auto kLarger = [](auto x, auto y) { return x > y ? x : y; };
@@ -278,7 +283,8 @@ LIMPID_INLINE V fold_eight(const V* v, Op op) {
 }
 #endif
 
-// out[i] = fold(v[i], op), many at once where that is faster.
+// out[i] = fold(v[i], op), many at once where that is faster. Of unsigned lanes, `out` may be
+// signed: it gets their bits.
 template <int kN, class V, class Element, class Op>
 LIMPID_INLINE void fold_all(const V* v, Element* out, Op op) {
   int i = 0;

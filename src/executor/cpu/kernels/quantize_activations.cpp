@@ -26,7 +26,8 @@ struct Batch {
   int8_t* codes[kBatch];
 };
 
-// Writes the codes of a batch, and the scale and the sum of the codes of each half.
+// Writes the codes of a batch, and the scale and the sum of the codes of each half. The codes of an
+// infinity or a NaN are unspecified until they are replaced, and their sum may wrap around.
 LIMPID_INLINE void quantize_batch(const Batch& batch, float* scales, int32_t* sums) {
   I32x16 magnitudes[kBatch];
 #pragma GCC unroll 16
@@ -38,13 +39,14 @@ LIMPID_INLINE void quantize_batch(const Batch& batch, float* scales, int32_t* su
   float factors[kBatch];
   store(select_less(amax, smallest, zero(), div(broadcast(127.0F), amax)), factors);
   store(select_less(amax, smallest, zero(), div(amax, broadcast(127.0F))), scales);
-  I32x16 q[kBatch];
+  U32x16 codes[kBatch];
 #pragma GCC unroll 16
   for (int i = 0; i < kBatch; ++i) {
-    q[i] = to_int(mul(load(batch.x[i]), broadcast(factors[i])));
-    store_i8(q[i], batch.codes[i]);
+    const I32x16 q = to_int(mul(load(batch.x[i]), broadcast(factors[i])));
+    store_i8(q, batch.codes[i]);
+    codes[i] = as_unsigned(q);
   }
-  fold_all<kBatch>(q, sums, kAdd);
+  fold_all<kBatch>(codes, sums, kAdd);
   for (int i = 0; i < kBatch; ++i) {
     if (largest[i] < kBitsOfInfinity) continue;
     __builtin_memset(batch.codes[i], 0, kHalfBlock);
