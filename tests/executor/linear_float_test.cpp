@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/cpu/isa.h"
+#include "executor/cpu/cpu_executor.h"
 #include "executor/executors.h"
 #include "executor/op_cases.h"
 
@@ -19,9 +19,6 @@ INSTANTIATE_TEST_SUITE_P(Isa, LinearFloat, testing::ValuesIn(available_isas()),
 TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
   const Kernels& kernels = *choose_isa(GetParam()).kernels;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    const auto linear = dtype == DType::kF16    ? kernels.linear_f16
-                        : dtype == DType::kBF16 ? kernels.linear_bf16
-                                                : kernels.linear_f32;
     for (const int64_t cols : {1, 15, 16, 100, 2060}) {
       constexpr int64_t kRows = 22;
       const Tensor weight = random_tensor(dtype, kRows, cols, 1);
@@ -30,6 +27,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
       const auto read = [&](int n_streams) {
         std::vector<float> y(kRows);
         FloatLinearTask task;
+        task.type = float_type(dtype);
         task.weight = weight.view().data;
         task.cols = cols;
         task.interleaved_head_dim = 2;
@@ -43,7 +41,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
         for (const int64_t begin : {0, 9}) {  // two ranges of odd lengths
           task.row_begin = begin;
           task.row_end = begin == 0 ? 9 : kRows;
-          linear(task);
+          kernels.linear_float(task);
         }
         return y;
       };

@@ -18,6 +18,13 @@
 
 namespace limpid {
 
+// As kernels name the type of a matrix that is not quantised.
+constexpr FloatType float_type(DType dtype) {
+  return dtype == DType::kF16    ? FloatType::kF16
+         : dtype == DType::kBF16 ? FloatType::kBF16
+                                 : FloatType::kF32;
+}
+
 class CpuExecutor final : public Executor {
  public:
   // Throws ArgumentError for an instruction set that is not there or a bad number of threads.

@@ -42,11 +42,6 @@ class CpuGradients final : public GradientOps {
   void fill_with_zeros(std::span<float> x);
   Activation like(const Activation& x) { return ex_.allocate(x.rows(), x.cols()); }
   float* data(const Activation& x) { return ex_.data(x); }
-  static FloatType float_type(DType dtype) {
-    return dtype == DType::kF16    ? FloatType::kF16
-           : dtype == DType::kBF16 ? FloatType::kBF16
-                                   : FloatType::kF32;
-  }
   // Calls kernel(task) for every KV head of every sequence: `all` with its pointers moved there.
   void for_kv_heads(const AttentionGradientTask& all, const AttentionShape& shape,
                     void (*kernel)(const AttentionGradientTask& task));

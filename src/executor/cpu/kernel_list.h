@@ -5,14 +5,13 @@
 
 // ---- linear -------------------------------------------------------------------------------------
 
-LIMPID_KERNEL(void, linear_f32, (const FloatLinearTask& task))
-LIMPID_KERNEL(void, linear_f16, (const FloatLinearTask& task))
-LIMPID_KERNEL(void, linear_bf16, (const FloatLinearTask& task))
+// The product of f32 activations and weights of task.type.
+LIMPID_KERNEL(void, linear_float, (const FloatLinearTask& task))
 
-// x [n_tokens, cols] as linear_f32, linear_f16 and linear_bf16 read it: tiles of as many tokens T
-// as a register tile has (the last one may have fewer), each [cols / 16][T][16], the last columns
-// padded with 0. So a kernel reads one stream, whatever the stride of x. Packs tokens [token_begin,
-// token_end), bounds being multiples of kFloatTokenGrain or the end.
+// x [n_tokens, cols] as linear_float reads it: tiles of as many tokens T as a register tile has
+// (the last one may have fewer), each [cols / 16][T][16], the last columns padded with 0. So the
+// kernel reads one stream, whatever the stride of x. Packs tokens [token_begin, token_end), bounds
+// being multiples of kFloatTokenGrain or the end.
 LIMPID_KERNEL(void, pack_tokens,
               (const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
                int64_t token_end, float* packed))

@@ -12,10 +12,14 @@
 
 namespace limpid {
 
+// The type of a matrix of floats that a kernel reads or writes.
+enum class FloatType : uint8_t { kF32, kF16, kBF16 };
+
 // y[t, out(r)] = sum_k w[r, k] * x[t, k] + bias[out(r)] for rows [row_begin, row_end). Sixteen
 // lanes along k: lane l sums k = l, l + 16, … in order, then the lanes are added in a fixed tree,
 // then the bias.
 struct FloatLinearTask {
+  FloatType type = FloatType::kF32;   // of `weight`
   const std::byte* weight = nullptr;  // [rows, cols], row-major without gaps
   int64_t first_row = 0;              // output of the weight's row 0, before pairs are split
   int64_t cols = 0;
@@ -99,9 +103,6 @@ struct PackTask {
 };
 // Rows that a thread packs or multiplies together: whole tiles of every instruction set.
 inline constexpr int64_t kLeftRowGrain = 24;
-
-// The type of a matrix of floats that a kernel reads or writes.
-enum class FloatType : uint8_t { kF32, kF16, kBF16 };
 
 // Rows [row_begin, row_end) and columns [col_begin, col_end) of y = left * right.
 struct MultiplyTask {

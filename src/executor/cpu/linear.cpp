@@ -155,6 +155,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     return;
   }
   FloatLinearTask task;
+  task.type = float_type(weight.tensor.dtype);
   task.cols = projection.weight.cols;
   task.interleaved_head_dim = weight.interleaved_head_dim;
   task.x = x;
@@ -164,15 +165,12 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
   task.scratch = linear_scratch(thread);
   task.n_streams = weight_reading_.float_streams;
-  const auto linear = weight.tensor.dtype == DType::kF16    ? kernels_.linear_f16
-                      : weight.tensor.dtype == DType::kBF16 ? kernels_.linear_bf16
-                                                            : kernels_.linear_f32;
   for (const StoredRows::Range& range : weight.rows.ranges()) {
     task.weight = range.data;
     task.first_row = range.begin - groups.first_row;
     task.row_begin = std::max(groups.begin * kGroupRows, range.begin) - range.begin;
     task.row_end = std::min(groups.end * kGroupRows, range.end) - range.begin;
-    if (task.row_begin < task.row_end) linear(task);
+    if (task.row_begin < task.row_end) kernels_.linear_float(task);
   }
 }
 

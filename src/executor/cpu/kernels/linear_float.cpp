@@ -296,8 +296,11 @@ void pack_tokens(const float* x, int64_t n_tokens, int64_t cols, int64_t token_b
   }
 }
 
-void linear_f32(const FloatLinearTask& task) { linear<StoredF32>(task); }
-void linear_f16(const FloatLinearTask& task) { linear<StoredF16>(task); }
-void linear_bf16(const FloatLinearTask& task) { linear<StoredBf16>(task); }
+void linear_float(const FloatLinearTask& task) {
+  const auto of_type = task.type == FloatType::kF16    ? linear<StoredF16>
+                       : task.type == FloatType::kBF16 ? linear<StoredBf16>
+                                                       : linear<StoredF32>;
+  of_type(task);
+}
 
 }  // namespace limpid::LIMPID_ISA
