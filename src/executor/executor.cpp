@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/system_limits.h"
+#include "executor/check_shapes.h"
 #include "executor/executors.h"
 #include "executor/gpu/gpu_devices.h"
 #include "tensor/codec.h"
@@ -120,19 +121,6 @@ void Executor::read_best(const Activation& x, int64_t k, std::span<int32_t> colu
       values[at] = of_row[columns[at]];
     }
   }
-}
-
-void Executor::check_best(const Activation& x, int64_t k, std::span<const int32_t> columns,
-                          std::span<const float> values) {
-  const int64_t n = x.rows() * k;
-  LIMPID_CHECK(ShapeError,
-               1 <= k && k <= x.cols() && std::ssize(columns) == n && std::ssize(values) == n,
-               "[read_best] the {} best of [{}, {}], {} columns, {} values", k, x.rows(), x.cols(),
-               columns.size(), values.size());
-}
-
-bool Executor::all_within(std::span<const int32_t> ids, int64_t n) {
-  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
 }
 
 uint64_t Executor::rope_bytes(int64_t n_rot, int64_t n_positions) const {

@@ -350,9 +350,6 @@ class Executor {
 
  protected:
   friend class Activation;
-  static void check_best(const Activation& x, int64_t k, std::span<const int32_t> columns,
-                         std::span<const float> values);
-  static bool all_within(std::span<const int32_t> ids, int64_t n);  // 0 <= id < n
   virtual void release(int32_t id) noexcept = 0;
 };
 

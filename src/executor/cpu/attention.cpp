@@ -31,7 +31,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "executor/check_attention.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_gradients.h"
 #include "tensor/codec.h"
 
@@ -58,12 +58,6 @@ uint64_t CpuExecutor::weight_bytes(const WeightSource& source) const {
 Weight CpuExecutor::load_weight(const WeightSource& source) {
   const TensorView& tensor = source.tensor;
   const bool paired = source.row_order == RowOrder::kInterleavedPairs;
-  LIMPID_CHECK(ShapeError,
-               !paired || source.use == WeightUse::kVector ||
-                   (source.head_dim > 0 && source.head_dim % 2 == 0 &&
-                    tensor.shape.rows() % source.head_dim == 0),
-               "{}: {} rows are not whole heads of {}", source.name, tensor.shape.rows(),
-               source.head_dim);
   LoadedWeight loaded{source.name, source.use, tensor, {},
                       {},          {},         {},     paired ? source.head_dim : 0};
   if (source.use == WeightUse::kVector) {
@@ -71,6 +65,7 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
     weights_.push_back(std::move(loaded));
     return {static_cast<int32_t>(weights_.size() - 1), 1, tensor.shape.n_elements()};
   }
+  check_heads(source);
   loaded.rows = StoredRows(source);
   if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
     loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
@@ -133,27 +128,18 @@ Activation CpuExecutor::allocate(int64_t n_rows, int64_t n_cols) {
 }
 
 void CpuExecutor::read(const Activation& x, std::span<float> out) {
-  LIMPID_CHECK(ShapeError, static_cast<int64_t>(out.size()) == x.rows() * x.cols(),
-               "[read] {} elements for [{}, {}]", out.size(), x.rows(), x.cols());
+  check_elements("read", out.size(), x.rows(), x.cols());
   std::copy_n(data(x), out.size(), out.begin());
 }
 
 Activation CpuExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
-  LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
-               "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  check_elements("write", values.size(), rows, cols);
   constexpr int64_t kCopiedAtOnce = 1 << 14;
   Activation x = allocate(rows, cols);
   pool_.for_ranges(rows * cols, kCopiedAtOnce, [&](int64_t begin, int64_t end, int /*thread*/) {
     std::copy(values.begin() + begin, values.begin() + end, data(x) + begin);
   });
   return x;
-}
-
-const CpuExecutor::LoadedWeight& CpuExecutor::vector_weight(const Weight& handle, int64_t cols,
-                                                            std::string_view op) const {
-  LIMPID_CHECK(ShapeError, handle.cols == cols, "[{}] weight [{}] for {} columns", op, handle.cols,
-               cols);
-  return weights_[static_cast<size_t>(handle.id)];
 }
 
 }  // namespace limpid

@@ -101,7 +101,9 @@ class CpuExecutor final : public Executor {
   // An activation of the shape of x: body(i, n, y) computes n elements from element i on, to y.
   template <class Body>
   Activation elementwise(const Activation& x, Body body);
-  const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
+  const LoadedWeight& loaded(const Weight& handle) const {
+    return weights_[static_cast<size_t>(handle.id)];
+  }
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
   // x as the quantised kernels read it; nothing when no projection is quantised.
   Activation quantize(const Activation& x, std::span<const Projection> projections);

@@ -33,9 +33,7 @@ class CpuGradients final : public GradientOps {
  private:
   using LoadedWeight = CpuExecutor::LoadedWeight;
 
-  const LoadedWeight& loaded(const Weight& weight) const {
-    return ex_.weights_[static_cast<size_t>(weight.id)];
-  }
+  const LoadedWeight& loaded(const Weight& weight) const { return ex_.loaded(weight); }
   std::span<float> gradient(const Weight& weight) const;
   // Whether the gradient's memory is to be overwritten; from then on it is to be added to.
   bool take_stale(const Weight& weight);

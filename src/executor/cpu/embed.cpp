@@ -1,7 +1,7 @@
 // Rows by index: of tables, and of an activation.
 #include <algorithm>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 #include "tensor/codec.h"
 
@@ -9,10 +9,8 @@ namespace limpid {
 
 Activation CpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids,
                                 std::string_view op) {
-  LIMPID_CHECK(ShapeError, all_within(ids, table.rows),
-               "[{}] an index is outside the {} rows of {}", op, table.rows,
-               weights_[static_cast<size_t>(table.id)].name);
-  const LoadedWeight& weight = weights_[static_cast<size_t>(table.id)];
+  check_indices(op, ids, table.rows);
+  const LoadedWeight& weight = loaded(table);
   Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
   float* out = data(y);
   for_rows(y.rows(), table.cols, [&](int64_t begin, int64_t end) {
@@ -33,8 +31,7 @@ Activation CpuExecutor::embed_positions(const Weight& table) {
 }
 
 Activation CpuExecutor::select_outputs(const Activation& x) {
-  LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
-               "[select_outputs] a row is outside the {} of x", x.rows());
+  check_indices("select_outputs", inputs_.output_rows, x.rows());
   Activation y = allocate(inputs_.n_outputs(), x.cols());
   for (int64_t i = 0; i < y.rows(); ++i) {
     std::copy_n(data(x) + inputs_.output_rows[static_cast<size_t>(i)] * x.cols(), x.cols(),

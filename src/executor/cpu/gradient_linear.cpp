@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_gradients.h"
 
 namespace limpid {
@@ -33,8 +34,7 @@ MatrixProduct CpuGradients::projection(const Weight& weight, const Weight& bias,
 void CpuGradients::project(const Activation& x, std::span<Projection> projections) {
   products_.clear();
   for (Projection& p : projections) {
-    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[project] weight [{}, {}], x [{}, {}]",
-                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
+    check_linear("project", x, p);
     p.y = ex_.allocate(x.rows(), p.weight.rows);
     products_.push_back(projection(p.weight, p.bias, data(p.y)));
   }

@@ -7,7 +7,7 @@
 // has 128 groups (0 to 127), K and V have 32 each (128 to 159, 160 to 191).
 #include <algorithm>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {
@@ -37,9 +37,7 @@ int64_t groups_per_range(int64_t n_groups, int64_t cols, int n_threads) {
 void CpuExecutor::linear(const Activation& x, std::span<Projection> projections) {
   int64_t n_all_groups = 0;
   for (Projection& p : projections) {
-    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
-                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
-    if (p.bias) vector_weight(p.bias, p.weight.rows, "linear");
+    check_linear("linear", x, p);
     p.y = allocate(x.rows(), p.weight.rows);
     n_all_groups += n_groups(p);
   }
@@ -67,10 +65,9 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
 
 // Each thread has room for one part, which stays in its second-level cache: 256 tokens are 512 KiB.
 void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) {
-  LIMPID_CHECK(ShapeError, weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
-               weight.rows, weight.cols, x.rows(), x.cols());
-  if (x.rows() == 0) return see({0, weight.rows, nullptr, weight.rows});
   const Projection projection{weight, {}, {}};
+  check_linear("linear", x, projection);
+  if (x.rows() == 0) return see({0, weight.rows, nullptr, weight.rows});
   const Activation quantized = quantize(x, {&projection, 1});
   const Activation packed = pack(x, {&projection, 1});
   const float* input = is_quantized_weight(weight) ? data(quantized)
@@ -93,7 +90,7 @@ void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, con
 }
 
 bool CpuExecutor::is_quantized_weight(const Weight& weight) const {
-  return weights_[static_cast<size_t>(weight.id)].packed.rows() > 0;
+  return loaded(weight).packed.rows() > 0;
 }
 
 Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection> projections) {
@@ -138,9 +135,8 @@ Activation CpuExecutor::pack(const Activation& x, std::span<const Projection> pr
 
 void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projection& projection,
                                 const GroupRange& groups, int thread) {
-  const LoadedWeight& weight = weights_[static_cast<size_t>(projection.weight.id)];
-  const float* bias =
-      projection.bias ? weights_[static_cast<size_t>(projection.bias.id)].vector.data() : nullptr;
+  const LoadedWeight& weight = loaded(projection.weight);
+  const float* bias = projection.bias ? loaded(projection.bias).vector.data() : nullptr;
   if (weight.packed.rows() > 0) {
     LinearTask task = weight.packed.task(groups.first_row / kGroupRows);
     task.x = reinterpret_cast<const std::byte*>(x);

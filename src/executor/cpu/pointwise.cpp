@@ -1,5 +1,5 @@
 // Ops on elements: each result depends on the same element of the operands only.
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {
@@ -14,8 +14,7 @@ Activation CpuExecutor::elementwise(const Activation& x, Body body) {
 }
 
 Activation CpuExecutor::add(const Activation& a, const Activation& b) {
-  LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
-               "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
+  check_same_shape("add", a, b);
   return elementwise(a, [p = data(a), q = data(b), this](int64_t i, int64_t n, float* y) {
     kernels_.add_elements(p + i, q + i, n, y);
   });
@@ -34,8 +33,7 @@ Activation CpuExecutor::unary(UnaryKind kind, const Activation& x) {
 }
 
 Activation CpuExecutor::swiglu(const Activation& gate, const Activation& up) {
-  LIMPID_CHECK(ShapeError, gate.rows() == up.rows() && gate.cols() == up.cols(),
-               "[swiglu] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
+  check_same_shape("swiglu", gate, up);
   return elementwise(gate, [p = data(gate), q = data(up), this](int64_t i, int64_t n, float* y) {
     kernels_.swiglu(p + i, q + i, n, y);
   });

@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {

@@ -1,4 +1,4 @@
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {
@@ -6,10 +6,9 @@ namespace limpid {
 // Norms groups of weight.cols elements: a row is one group, or with the QK norm one group a head.
 // Groups lie one after another in memory, so they are shared out as if each were a row.
 Activation CpuExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
-  LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
-               "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());
+  check_rms_norm(x, weight);
   const int64_t cols = weight.cols;
-  const float* w = vector_weight(weight, cols, "rms_norm").vector.data();
+  const float* w = loaded(weight).vector.data();
   Activation y = allocate(x.rows(), x.cols());
   for_rows(x.rows() * x.cols() / cols, cols,
            [&, in = data(x), out = data(y)](int64_t begin, int64_t end) {

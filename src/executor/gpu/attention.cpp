@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "executor/check_attention.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/gpu_kv_storage.h"
 #include "executor/gpu/kernel_sources.h"

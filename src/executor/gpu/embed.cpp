@@ -1,5 +1,5 @@
 // Rows by index: of tables, and of an activation.
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/packed_matrix.h"
 
@@ -8,8 +8,7 @@ namespace limpid {
 Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                                 std::string_view op) {
   constexpr int kItems = 64;  // of a group, as in kernels/embed.cl.h
-  LIMPID_CHECK(ShapeError, all_within(ids, table.rows), "[{}] an id is outside the {} rows", op,
-               table.rows);
+  check_indices(op, ids, table.rows);
   const auto n = static_cast<int64_t>(ids.size());
   Activation y = allocate(n, table.cols);
   const LoadedWeight& loaded = weight(table);
@@ -30,8 +29,7 @@ Activation GpuExecutor::embed_positions(const Weight& table) {
 
 Activation GpuExecutor::select_outputs(const Activation& x) {
   constexpr int kItems = 128;  // of a group, as in kernels/pointwise.cl.h
-  LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
-               "[select_outputs] an output is outside the {} rows", x.rows());
+  check_indices("select_outputs", inputs_.output_rows, x.rows());
   Activation y = allocate(inputs_.n_outputs(), x.cols());
   launch(*ops_.select_outputs, gpu::cover_rows(y.rows(), y.cols(), kItems), buffer(x), *step_,
          lists_.output_rows, buffer(y), static_cast<int32_t>(y.cols()));

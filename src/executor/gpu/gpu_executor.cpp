@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_kv_storage.h"
 #include "executor/gpu/kernel_sources.h"
 #include "executor/gpu/packed_matrix.h"
@@ -59,11 +60,7 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
     weights_.push_back({source.name, DType::kF32, std::move(data)});
     return {id, 1, shape.n_elements()};
   }
-  const bool paired = source.row_order == RowOrder::kInterleavedPairs;
-  LIMPID_CHECK(ShapeError,
-               !paired || (source.head_dim > 0 && source.head_dim % 2 == 0 &&
-                           shape.rows() % source.head_dim == 0),
-               "{}: {} rows are not whole heads of {}", source.name, shape.rows(), source.head_dim);
+  check_heads(source);
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();  // the kernels' int
   LIMPID_CHECK(UnsupportedError, shape.rows() < kMost && shape.cols() < kMost,
                "{}: {} has too many rows or columns for a GPU", source.name,
@@ -310,25 +307,16 @@ size_t GpuExecutor::n_taken() const {
 }
 
 void GpuExecutor::read(const Activation& x, std::span<float> out) {
-  LIMPID_CHECK(ShapeError, static_cast<int64_t>(out.size()) == x.rows() * x.cols(),
-               "[read] {} elements for [{}, {}]", out.size(), x.rows(), x.cols());
+  check_elements("read", out.size(), x.rows(), x.cols());
   settle();
   device_->read(buffer(x), 0, std::as_writable_bytes(out));
 }
 
 Activation GpuExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
-  LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
-               "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  check_elements("write", values.size(), rows, cols);
   Activation y = allocate(rows, cols);
   device_->write(buffer(y), 0, std::as_bytes(values));
   return y;
-}
-
-const GpuExecutor::LoadedWeight& GpuExecutor::vector_weight(const Weight& handle, int64_t cols,
-                                                            std::string_view op) const {
-  LIMPID_CHECK(ShapeError, handle.cols == cols, "[{}] weight [{}] for {} columns", op, handle.cols,
-               cols);
-  return weight(handle);
 }
 
 }  // namespace limpid

@@ -203,7 +203,6 @@ class GpuExecutor final : public Executor {
   const LoadedWeight& weight(const Weight& handle) const {
     return weights_[static_cast<size_t>(handle.id)];
   }
-  const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
   std::unique_ptr<gpu::Buffer> upload_rows(const WeightSource& source, DType dtype);
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 
 namespace limpid {
@@ -58,9 +58,7 @@ void GpuExecutor::linear(const Activation& x, std::span<Projection> projections)
   if (!waiting_.norm || waiting_.norm->y != &buffer(x)) settle();
   Activation halves;  // of x, for all projections
   for (Projection& p : projections) {
-    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
-                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
-    if (p.bias) vector_weight(p.bias, p.weight.rows, "linear");
+    check_linear("linear", x, p);
     p.y = allocate(x.rows(), p.weight.rows);
   }
   const auto type_of = [&](const Projection& p) { return weight(p.weight).dtype; };

@@ -1,4 +1,4 @@
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 
 namespace limpid {
@@ -13,9 +13,8 @@ constexpr int64_t kMostNormed = 4096;
 }  // namespace
 
 Activation GpuExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
-  LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
-               "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());
-  const gpu::Buffer& factors = *vector_weight(weight, weight.cols, "rms_norm").data;
+  check_rms_norm(x, weight);
+  const gpu::Buffer& factors = *this->weight(weight).data;
   settle();
   Activation y = allocate(x.rows(), x.cols());
   const Norm norm{&buffer(x),
@@ -39,8 +38,10 @@ void GpuExecutor::launch_norm(const Norm& norm) {
 
 Activation GpuExecutor::layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
                                    float eps) {
-  const gpu::Buffer& scale = *vector_weight(weight, x.cols(), "layer_norm").data;
-  const gpu::Buffer& shift = bias ? *vector_weight(bias, x.cols(), "layer_norm").data : scale;
+  check_vector("layer_norm", weight, x.cols());
+  if (bias) check_vector("layer_norm", bias, x.cols());
+  const gpu::Buffer& scale = *this->weight(weight).data;
+  const gpu::Buffer& shift = bias ? *this->weight(bias).data : scale;
   Activation y = allocate(x.rows(), x.cols());
   launch(*ops_.layer_norm, {x.rows(), 1, kItems}, buffer(x), scale, shift, bias ? 1 : 0, buffer(y),
          static_cast<int32_t>(x.cols()), eps);

@@ -1,5 +1,5 @@
 // Ops on elements: each result depends on the same element of the operands only.
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 
 namespace limpid {
@@ -13,8 +13,7 @@ gpu::Grid cover_quads(int64_t n) { return gpu::cover((n + 3) / 4, kItems); }
 }  // namespace
 
 Activation GpuExecutor::add(const Activation& a, const Activation& b) {
-  LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
-               "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
+  check_same_shape("add", a, b);
   Activation y = allocate(a.rows(), a.cols());
   const bool a_waits = waiting_.has(&buffer(a));
   if (const auto product = a_waits ? std::nullopt : take_product({&buffer(b)}); product) {
@@ -41,8 +40,7 @@ Activation GpuExecutor::unary(UnaryKind kind, const Activation& x) {
 }
 
 Activation GpuExecutor::swiglu(const Activation& gate, const Activation& up) {
-  LIMPID_CHECK(ShapeError, gate.rows() == up.rows() && gate.cols() == up.cols(),
-               "[swiglu] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
+  check_same_shape("swiglu", gate, up);
   Activation y = allocate(gate.rows(), gate.cols());
   if (const auto product = take_product({&buffer(gate), &buffer(up)}); product) {
     launch_gated(*product, buffer(y));

@@ -1,4 +1,4 @@
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 
 namespace limpid {
@@ -6,12 +6,7 @@ namespace limpid {
 // Waits for attention, which puts the keys into the cache and can rotate them on the way.
 Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
   const Angles& angles = rope_tables_[static_cast<size_t>(table.id)];
-  LIMPID_CHECK(ShapeError, head_dim > 0 && x.cols() % head_dim == 0 && table.n_rot <= head_dim,
-               "[rope] {} columns, heads of {}, {} rotated", x.cols(), head_dim, table.n_rot);
-  LIMPID_CHECK(ShapeError, all_within(inputs_.positions, angles.n_there),
-               "[rope] a position is outside the {} of the table", angles.host.n_positions());
-  LIMPID_CHECK(ShapeError, x.rows() == inputs_.n_tokens(), "[rope] {} rows for {} tokens", x.rows(),
-               inputs_.n_tokens());
+  check_rope(inputs_, x, table, head_dim, angles.n_there);
   if (waiting_.rotations.size() == 2) settle();
   Activation y = allocate(x.rows(), x.cols());
   waiting_.rotations.push_back({&buffer(x), &buffer(y), table.id, x.rows(),

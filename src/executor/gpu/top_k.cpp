@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 
 namespace limpid {

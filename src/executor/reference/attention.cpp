@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 #include "tensor/codec.h"
 
@@ -124,13 +125,9 @@ Activation ReferenceExecutor::attention(const Activation& q, const Activation& k
                                         const Activation& v, KvStorage& kv, int64_t layer,
                                         const AttentionShape& shape) {
   auto& cache = static_cast<ReferenceKvStorage&>(kv);
+  check_attention(inputs_, q, k, v, cache.layout(), layer, shape);
   const int64_t head_dim = shape.head_dim;
   const int64_t group = shape.n_heads / shape.n_kv_heads;
-  LIMPID_CHECK(ShapeError,
-               q.cols() == shape.n_heads * head_dim && k.cols() == shape.n_kv_heads * head_dim &&
-                   v.cols() == k.cols() && group * shape.n_kv_heads == shape.n_heads,
-               "[attention] q has {} columns, k {}, v {} for {} heads, {} KV heads of {}", q.cols(),
-               k.cols(), v.cols(), shape.n_heads, shape.n_kv_heads, head_dim);
   for (int64_t t = 0; t < q.rows(); ++t) {
     const int64_t position = inputs_.positions[t];
     for (int64_t h = 0; h < shape.n_kv_heads; ++h) {

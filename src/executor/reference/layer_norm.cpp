@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 
 namespace limpid {
@@ -27,8 +27,7 @@ void normalize_row(std::span<const float> x, std::span<const float> weight,
 
 Activation ReferenceExecutor::layer_norm(const Activation& x, const Weight& weight,
                                          const Weight& bias, float eps) {
-  LIMPID_CHECK(ShapeError, weight.cols == x.cols(), "[layer_norm] weight [{}], x [{}, {}]",
-               weight.cols, x.rows(), x.cols());
+  check_vector("layer_norm", weight, x.cols());
   Activation y = allocate(x.rows(), x.cols());
   for (int64_t t = 0; t < x.rows(); ++t) {
     normalize_row(rows(x)[t], vector(weight), vector(bias), eps, rows(y)[t]);

@@ -2,7 +2,7 @@
 #include <array>
 #include <vector>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 #include "tensor/codec.h"
 
@@ -62,8 +62,7 @@ void multiply(Rows x, const WeightSource& weight, std::span<const float> bias, R
 
 void ReferenceExecutor::linear(const Activation& x, std::span<Projection> projections) {
   for (Projection& p : projections) {
-    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
-                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
+    check_linear("linear", x, p);
     p.y = allocate(x.rows(), p.weight.rows);
     multiply(rows(x), weights_[p.weight.id].source, vector(p.bias), rows(p.y), pool_);
   }

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 
 namespace limpid {
@@ -35,8 +35,7 @@ float value_of(UnaryKind kind, float x) {
 }  // namespace
 
 Activation ReferenceExecutor::add(const Activation& a, const Activation& b) {
-  LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
-               "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
+  check_same_shape("add", a, b);
   Activation y = allocate(a.rows(), a.cols());
   const int64_t n = a.rows() * a.cols();
   for (int64_t i = 0; i < n; ++i) rows(y).data[i] = rows(a).data[i] + rows(b).data[i];

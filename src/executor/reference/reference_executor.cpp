@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/reference/reference_gradients.h"
 #include "tensor/codec.h"
 
@@ -87,8 +87,7 @@ void ReferenceExecutor::read(const Activation& x, std::span<float> out) {
 }
 
 Activation ReferenceExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
-  LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
-               "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  check_elements("write", values.size(), rows, cols);
   Activation x = allocate(rows, cols);
   std::ranges::copy(values, this->rows(x).data);
   return x;

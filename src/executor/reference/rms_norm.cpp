@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 
 namespace limpid {
@@ -18,8 +18,7 @@ void normalize_group(std::span<const float> x, std::span<const float> weight, fl
 }  // namespace
 
 Activation ReferenceExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
-  LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
-               "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());
+  check_rms_norm(x, weight);
   Activation y = allocate(x.rows(), x.cols());
   for (int64_t t = 0; t < x.rows(); ++t) {
     for (int64_t g = 0; g < x.cols(); g += weight.cols) {
