@@ -214,7 +214,7 @@ TEST(CpuExecutor, UsesTheSameAddressesForTheSameShapeAndNoNewMemory) {
     }
     std::vector<const float*> addresses;
     executor.begin_step();
-    const auto seen = [&](const Activation& x) { addresses.push_back(executor.address(x)); };
+    const auto seen = [&](const Activation& x) { addresses.push_back(executor.view(x).data()); };
     Activation x = executor.embed(embedding);
     seen(x);
     for (int layer = 0; layer < 2; ++layer) {

@@ -128,7 +128,7 @@ class NamedDevice final : public gpu::Device {
     ++n_compiled;
     return std::make_unique<Named>();
   }
-  std::unique_ptr<gpu::Program> load(std::string_view, const std::string&) override {
+  std::unique_ptr<gpu::Program> load(const std::string&) override {
     return std::make_unique<Named>();
   }
   void launch(const gpu::Kernel&, const gpu::Grid&, std::span<const gpu::Argument>) override {}

@@ -223,14 +223,14 @@ class CudaDevice final : public Device {
   }
 
   std::unique_ptr<Program> compile(const ProgramSource& source) override {
-    auto program = load(source.name, compile_to_cubin(source, info().architecture, info().name));
+    auto program = load(compile_to_cubin(source, info().architecture, info().name));
     LIMPID_CHECK(ResourceError, program != nullptr,
                  "[cuda] {}: the driver does not accept what the CUDA toolkit compiled for '{}'; "
                  "install a newer driver",
                  info().name, source.name);
     return program;
   }
-  std::unique_ptr<Program> load(std::string_view /*name*/, const std::string& binary) override {
+  std::unique_ptr<Program> load(const std::string& binary) override {
     make_current();
     cuda::Module module = nullptr;
     if (cu_.load_module(&module, binary.data()) != 0) return nullptr;

@@ -122,7 +122,7 @@ class Device {
   // If the program does not compile, the error contains the compiler's log.
   virtual std::unique_ptr<Program> compile(const ProgramSource& source) = 0;
   // Null if the device does not accept the binary.
-  virtual std::unique_ptr<Program> load(std::string_view name, const std::string& binary) = 0;
+  virtual std::unique_ptr<Program> load(const std::string& binary) = 0;
   // A grid without groups does nothing.
   virtual void launch(const Kernel& kernel, const Grid& grid,
                       std::span<const Argument> arguments) = 0;

@@ -57,7 +57,7 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
     const std::vector<float> values = decode_vector(source);
     auto data = device_->allocate(std::max<size_t>(values.size(), 1) * sizeof(float), source.name);
     device_->write(*data, 0, std::as_bytes(std::span(values)));
-    weights_.push_back({source.name, DType::kF32, std::move(data)});
+    weights_.push_back({DType::kF32, std::move(data)});
     return {id, 1, shape.n_elements()};
   }
   check_heads(source);
@@ -66,7 +66,7 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
                "{}: {} has too many rows or columns for a GPU", source.name,
                source.tensor.to_string());
   const bool is_known = gpu::has_matrix_program(source.tensor.dtype);
-  LoadedWeight loaded{source.name, is_known ? source.tensor.dtype : DType::kF32, nullptr};
+  LoadedWeight loaded{is_known ? source.tensor.dtype : DType::kF32, nullptr};
   matrix_kernels(loaded.dtype);  // now, because a step compiles nothing
   loaded.data = upload_rows(source, loaded.dtype);
   loaded.is_head = is_head(source.use);

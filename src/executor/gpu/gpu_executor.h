@@ -79,7 +79,6 @@ class GpuExecutor final : public Executor {
 
  private:
   struct LoadedWeight {
-    std::string name;
     DType dtype;  // as it lies on the device
     std::unique_ptr<gpu::Buffer> data;
     bool is_head = false;

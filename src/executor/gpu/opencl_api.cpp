@@ -232,7 +232,7 @@ class OpenclDevice final : public Device {
   }
 
   std::unique_ptr<Program> compile(const ProgramSource& source) override;
-  std::unique_ptr<Program> load(std::string_view name, const std::string& binary) override;
+  std::unique_ptr<Program> load(const std::string& binary) override;
 
   void launch(const Kernel& kernel, const Grid& grid,
               std::span<const Argument> arguments) override {
@@ -316,7 +316,7 @@ std::unique_ptr<Program> OpenclDevice::compile(const ProgramSource& source) {
   return program;
 }
 
-std::unique_ptr<Program> OpenclDevice::load(std::string_view /*name*/, const std::string& binary) {
+std::unique_ptr<Program> OpenclDevice::load(const std::string& binary) {
   Status status = 0;
   Status status_of_binary = 0;
   const size_t size = binary.size();

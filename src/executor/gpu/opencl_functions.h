@@ -16,7 +16,6 @@ using Notify = void (*)(Handle, void*);
 using NotifyContext = void (*)(const char*, const void*, size_t, void*);
 
 // Constants, with the names of the specification.
-inline constexpr Status kDeviceNotFound = -1;
 inline constexpr Status kMemObjectAllocationFailure = -4;
 inline constexpr Status kOutOfResources = -5;
 inline constexpr Status kOutOfHostMemory = -6;

@@ -39,7 +39,7 @@ std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& sou
   path /= source.name + "-" + key_of(device.info(), source).substr(0, 32);
   const std::string binary = read_file(path);
   if (!binary.empty()) {
-    if (auto program = device.load(source.name, binary)) return program;
+    if (auto program = device.load(binary)) return program;
   }
   auto program = device.compile(source);
   try {

@@ -37,7 +37,6 @@ uint64_t ReferenceExecutor::rope_bytes(int64_t n_rot, int64_t n_positions) const
 RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequencies,
                                        int64_t n_positions, double magnitude) {
   RopeTableData table;
-  table.n_positions = n_positions;
   const auto n_angles =
       static_cast<size_t>(Shape{n_positions, std::ssize(inverse_frequencies)}.n_elements());
   table.cos.reserve(n_angles);

@@ -70,7 +70,6 @@ class ReferenceExecutor final : public Executor {
   struct RopeTableData {
     std::vector<double> cos;  // [n_positions, n_rot / 2]
     std::vector<double> sin;
-    int64_t n_positions = 0;
   };
   struct Buffer {
     std::pmr::vector<float> values;

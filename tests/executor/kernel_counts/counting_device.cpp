@@ -161,8 +161,7 @@ std::unique_ptr<gpu::Program> CountingDevice::compile(const gpu::ProgramSource& 
     throw ResourceError("[counts] the program '" + source.name + "' was not built");
   return std::make_unique<CountedProgram>(found->second);
 }
-std::unique_ptr<gpu::Program> CountingDevice::load(std::string_view /*name*/,
-                                                   const std::string& /*binary*/) {
+std::unique_ptr<gpu::Program> CountingDevice::load(const std::string& /*binary*/) {
   return nullptr;
 }
 

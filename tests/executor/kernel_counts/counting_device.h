@@ -34,7 +34,7 @@ class CountingDevice final : public gpu::Device {
   void copy(const gpu::Buffer& from, const gpu::Buffer& to, uint64_t n_bytes) override;
   void zero(const gpu::Buffer& buffer, uint64_t offset, uint64_t n_bytes) override;
   std::unique_ptr<gpu::Program> compile(const gpu::ProgramSource& source) override;
-  std::unique_ptr<gpu::Program> load(std::string_view name, const std::string& binary) override;
+  std::unique_ptr<gpu::Program> load(const std::string& binary) override;
   void launch(const gpu::Kernel& kernel, const gpu::Grid& grid,
               std::span<const gpu::Argument> arguments) override;
   void flush() noexcept override {}
