@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "executor/gpu/cuda_api.h"
+#include "executor/gpu/gpu_api.h"
 #include "executor/gpu/gpu_executor.h"
-#include "executor/gpu/opencl_api.h"
 
 namespace limpid::testing {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "executor/gpu/opencl_api.h"
+#include "executor/gpu/gpu_api.h"
 #include "limpid/limpid.hpp"
 
 namespace limpid {

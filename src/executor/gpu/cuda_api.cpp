@@ -1,8 +1,6 @@
 // Implements gpu_api.h with CUDA. A device uses its primary context, which other code of the
 // process may use too, and a stream of its own. A context is current for one thread, and different
 // threads may drive a model one after the other, so every call makes the context current.
-#include "executor/gpu/cuda_api.h"
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -12,6 +10,7 @@
 #include "executor/gpu/cuda_functions.h"
 #include "executor/gpu/cuda_graphs.h"
 #include "executor/gpu/dynamic_library.h"
+#include "executor/gpu/gpu_api.h"
 #include "executor/gpu/nvrtc.h"
 
 namespace limpid::gpu {

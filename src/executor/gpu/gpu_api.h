@@ -1,7 +1,7 @@
 // The interface between the GPU executor and a device: memory, copies, programs and launches, all
-// in one queue that runs in order. opencl_api.h and cuda_api.h implement it. Both load the driver's
-// library when a device is first used, so Limpid is built, and runs, on machines without any GPU
-// package.
+// in one queue that runs in order. opencl_api.cpp and cuda_api.cpp implement it. Both load the
+// driver's library when a device is first used, so Limpid is built, and runs, on machines without
+// any GPU package.
 //
 // Errors of a driver become ResourceError. The message names the API, the device, the call and, if
 // there is one, the kernel, and says what the user can do.
@@ -148,5 +148,15 @@ struct DeviceList {
   std::vector<DeviceInfo> devices;
   std::string problem;
 };
+
+// OpenCL 1.2 and later: the devices of all platforms, GPUs of all vendors before CPUs (through
+// PoCL). CUDA: NVIDIA's GPUs; nvrtc.h compiles the kernels. Never throw because of a driver.
+DeviceList opencl_devices();
+DeviceList cuda_devices();
+
+// Throw ArgumentError when the API has no device of that number, ResourceError when the driver
+// refuses.
+std::unique_ptr<Device> open_opencl_device(int index);
+std::unique_ptr<Device> open_cuda_device(int index);
 
 }  // namespace limpid::gpu

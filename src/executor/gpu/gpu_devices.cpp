@@ -6,9 +6,7 @@
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "base/stopwatch.h"
-#include "executor/gpu/cuda_api.h"
 #include "executor/gpu/gpu_executor.h"
-#include "executor/gpu/opencl_api.h"
 
 namespace limpid {
 

@@ -1,7 +1,5 @@
 // Implements gpu_api.h with OpenCL. A device has a context and a queue of its own. The queue runs
 // in order, so nothing here waits for events.
-#include "executor/gpu/opencl_api.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "base/check.h"
 #include "base/system_limits.h"
 #include "executor/gpu/dynamic_library.h"
+#include "executor/gpu/gpu_api.h"
 #include "executor/gpu/opencl_functions.h"
 
 namespace limpid::gpu {

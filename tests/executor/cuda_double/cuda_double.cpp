@@ -20,7 +20,7 @@
 #include <regex>
 
 #include "executor/cuda_double/driver.h"
-#include "executor/gpu/opencl_api.h"
+#include "executor/gpu/gpu_api.h"
 #include "executor/gpu/program_cache.h"
 
 namespace cuda_double {

@@ -11,9 +11,8 @@
 #include <exception>
 #include <string>
 
-#include "executor/gpu/cuda_api.h"
+#include "executor/gpu/gpu_api.h"
 #include "executor/gpu/kernel_sources.h"
-#include "executor/gpu/opencl_api.h"
 
 namespace limpid {
 namespace {
