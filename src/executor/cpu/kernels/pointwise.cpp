@@ -5,53 +5,39 @@
 namespace limpid::LIMPID_ISA {
 namespace {
 
-template <class Function>
-LIMPID_INLINE void map(const float* x, int64_t n, float* y, Function function) {
+// y[i] = kFunction(x[i], …) for the elements of one or more x.
+template <auto kFunction, class... Inputs>
+LIMPID_INLINE void map(int64_t n, float* y, const Inputs*... x) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(function(load(x + i)), y + i);
-  if (i < n) store_partial(function(load_partial(x + i, n - i)), y + i, n - i);
+  for (; i + kLanes <= n; i += kLanes) store(kFunction(load(x + i)...), y + i);
+  if (i < n) store_partial(kFunction(load_partial(x + i, n - i)...), y + i, n - i);
 }
 
-template <class Function>
-LIMPID_INLINE void map2(const float* a, const float* b, int64_t n, float* y, Function function) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(function(load(a + i), load(b + i)), y + i);
-  if (i < n) {
-    store_partial(function(load_partial(a + i, n - i), load_partial(b + i, n - i)), y + i, n - i);
-  }
-}
+LIMPID_INLINE F32x16 gated(F32x16 gate, F32x16 up) { return mul(silu(gate), up); }
 
 }  // namespace
 
 void add_elements(const float* a, const float* b, int64_t n, float* y) {
-  map2(
-      a, b, n, y, [](F32x16 p, F32x16 q) __attribute__((always_inline)) { return add(p, q); });
+  map<add<F32x16>>(n, y, a, b);
 }
 void scale_elements(const float* x, float factor, int64_t n, float* y) {
-  map(
-      x, n,
-      y, [factor](F32x16 v) __attribute__((always_inline)) { return mul(v, broadcast(factor)); });
+  const F32x16 factors = broadcast(factor);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(mul(load(x + i), factors), y + i);
+  if (i < n) store_partial(mul(load_partial(x + i, n - i), factors), y + i, n - i);
 }
 void unary(UnaryKind kind, const float* x, int64_t n, float* y) {
   switch (kind) {
     case UnaryKind::kSilu:
-      return map(
-          x, n, y, [](F32x16 v) __attribute__((always_inline)) { return silu(v); });
+      return map<silu>(n, y, x);
     case UnaryKind::kGeluTanh:
-      return map(
-          x, n, y, [](F32x16 v) __attribute__((always_inline)) { return gelu_tanh(v); });
+      return map<gelu_tanh>(n, y, x);
     case UnaryKind::kGeluErf:
-      return map(
-          x, n, y, [](F32x16 v) __attribute__((always_inline)) { return gelu_erf(v); });
+      return map<gelu_erf>(n, y, x);
     case UnaryKind::kRelu:
-      return map(
-          x, n, y, [](F32x16 v) __attribute__((always_inline)) { return relu(v); });
+      return map<relu>(n, y, x);
   }
 }
-void swiglu(const float* gate, const float* up, int64_t n, float* y) {
-  map2(
-      gate, up, n, y,
-      [](F32x16 g, F32x16 u) __attribute__((always_inline)) { return mul(silu(g), u); });
-}
+void swiglu(const float* gate, const float* up, int64_t n, float* y) { map<gated>(n, y, gate, up); }
 
 }  // namespace limpid::LIMPID_ISA

@@ -39,11 +39,10 @@ LIMPID_INLINE F32x16 relu_derivative(F32x16 x) {
   return select_less(zero(), x, broadcast(1.0F), zero());
 }
 
-template <class Function>
-LIMPID_INLINE void times_derivative(const float* x, const float* dy, int64_t n, float* dx,
-                                    Function derivative) {
+template <auto kDerivative>
+LIMPID_INLINE void times(const float* x, const float* dy, int64_t n, float* dx) {
   for (int64_t i = 0; i < n; i += kLanes)
-    store_at(mul(load_at(dy, i, n), derivative(load_at(x, i, n))), dx, i, n);
+    store_at(mul(load_at(dy, i, n), kDerivative(load_at(x, i, n))), dx, i, n);
 }
 
 }  // namespace
@@ -51,19 +50,13 @@ LIMPID_INLINE void times_derivative(const float* x, const float* dy, int64_t n, 
 void unary_gradient(UnaryKind kind, const float* x, const float* dy, int64_t n, float* dx) {
   switch (kind) {
     case UnaryKind::kSilu:
-      return times_derivative(
-          x, dy, n, dx, [](F32x16 v) __attribute__((always_inline)) { return silu_derivative(v); });
+      return times<silu_derivative>(x, dy, n, dx);
     case UnaryKind::kGeluTanh:
-      return times_derivative(
-          x, dy, n, dx,
-          [](F32x16 v) __attribute__((always_inline)) { return gelu_tanh_derivative(v); });
+      return times<gelu_tanh_derivative>(x, dy, n, dx);
     case UnaryKind::kGeluErf:
-      return times_derivative(
-          x, dy, n, dx,
-          [](F32x16 v) __attribute__((always_inline)) { return gelu_erf_derivative(v); });
+      return times<gelu_erf_derivative>(x, dy, n, dx);
     case UnaryKind::kRelu:
-      return times_derivative(
-          x, dy, n, dx, [](F32x16 v) __attribute__((always_inline)) { return relu_derivative(v); });
+      return times<relu_derivative>(x, dy, n, dx);
   }
 }
 
