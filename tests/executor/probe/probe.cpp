@@ -22,7 +22,7 @@ void lanes(const float* a, const float* b, const float* c, float* out) {
       abs(x),
       select_less(x, y, y, z),
       load_f16(halves),
-      load_f16_partial(halves, 11),
+      StoredF16::load_partial(halves, 11),
       broadcast(reduce_add(x)),
       to_float(to_int(min(max(x, broadcast(-1e6F)), broadcast(1e6F)))),
   };
@@ -44,13 +44,13 @@ void f32_to_f16(const float* x, int64_t n, uint16_t* y) {
 void f16_to_f32(const uint16_t* x, int64_t n, float* y) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(load_f16(x + i), y + i);
-  if (i < n) store_partial(load_f16_partial(x + i, n - i), y + i, n - i);
+  if (i < n) store_partial(StoredF16::load_partial(x + i, n - i), y + i, n - i);
 }
 
 void bf16_to_f32(const uint16_t* x, int64_t n, float* y) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(load_bf16(x + i), y + i);
-  if (i < n) store_partial(load_bf16_partial(x + i, n - i), y + i, n - i);
+  if (i < n) store_partial(StoredBf16::load_partial(x + i, n - i), y + i, n - i);
 }
 
 void dot4(int32_t* acc, const uint8_t* codes, const int8_t* x) {

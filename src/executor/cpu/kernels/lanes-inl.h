@@ -108,16 +108,6 @@ LIMPID_INLINE void store_i8(I32x16 v, int8_t* p) {
 LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
   return make_lanes<F32x16>([p, n](int at) { return load_first(p + at, n - at); });
 }
-LIMPID_INLINE F32x16 load_f16_partial(const uint16_t* p, int64_t n) {
-  uint16_t buffer[kLanes] = {};
-  for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
-  return load_f16(buffer);
-}
-LIMPID_INLINE F32x16 load_bf16_partial(const uint16_t* p, int64_t n) {
-  uint16_t buffer[kLanes] = {};
-  for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
-  return load_bf16(buffer);
-}
 LIMPID_INLINE void store_partial(F32x16 v, float* p, int64_t n) {
   take_lanes(v, [p, n](NativeF32 part, int at) { store_first(part, p + at, n - at); });
 }
@@ -135,20 +125,18 @@ struct StoredF32 {
     return LIMPID_ISA::load_partial(p, n);
   }
 };
-struct StoredF16 {
+template <F32x16 (*kLoad)(const uint16_t*)>
+struct Stored16 {
   using Element = uint16_t;
-  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_f16(p); }
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return kLoad(p); }
   static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
-    return load_f16_partial(p, n);
+    uint16_t buffer[kLanes] = {};
+    for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
+    return kLoad(buffer);
   }
 };
-struct StoredBf16 {
-  using Element = uint16_t;
-  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_bf16(p); }
-  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
-    return load_bf16_partial(p, n);
-  }
-};
+using StoredF16 = Stored16<load_f16>;
+using StoredBf16 = Stored16<load_bf16>;
 
 // Arithmetic of F32x16 and of I32x16.
 template <class V>

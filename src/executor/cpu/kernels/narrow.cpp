@@ -14,6 +14,13 @@ LIMPID_INLINE uint16_t to_bf16(float x) {
   return static_cast<uint16_t>(is_number ? rounded : (bits >> 16U) | 0x40U);
 }
 
+template <class Stored>
+void widen_all(const uint16_t* x, int64_t n, float* y) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(Stored::load(x + i), y + i);
+  if (i < n) store_partial(Stored::load_partial(x + i, n - i), y + i, n - i);
+}
+
 }  // namespace
 
 void narrow(FloatType type, const float* x, int64_t n, uint16_t* y) {
@@ -30,13 +37,7 @@ void narrow(FloatType type, const float* x, int64_t n, uint16_t* y) {
 }
 
 void widen(FloatType type, const uint16_t* x, int64_t n, float* y) {
-  const bool is_f16 = type == FloatType::kF16;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(is_f16 ? load_f16(x + i) : load_bf16(x + i), y + i);
-  if (i < n) {
-    store_partial(is_f16 ? load_f16_partial(x + i, n - i) : load_bf16_partial(x + i, n - i), y + i,
-                  n - i);
-  }
+  type == FloatType::kF16 ? widen_all<StoredF16>(x, n, y) : widen_all<StoredBf16>(x, n, y);
 }
 
 }  // namespace limpid::LIMPID_ISA
