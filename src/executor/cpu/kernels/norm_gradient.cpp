@@ -3,61 +3,44 @@
 #include "executor/cpu/kernels/lanes-inl.h"
 
 namespace limpid::LIMPID_ISA {
-namespace {
-
-// function(lanes of x, lanes of dy, lanes of weight) of each sixteen columns; the lanes beyond the
-// last column have 0 for all three.
-template <class Function>
-LIMPID_INLINE void for_lanes(const NormGradientTask& task, const float* x, const float* dy,
-                             Function function) {
-  for (int64_t i = 0; i < task.cols; i += kLanes) {
-    function(i, load_at(x, i, task.cols), load_at(dy, i, task.cols),
-             load_at(task.weight, i, task.cols));
-  }
-}
-
-}  // namespace
 
 void norm_gradient(const NormGradientTask& task) {
-  const auto n = static_cast<float>(task.cols);
+  const int64_t cols = task.cols;
+  const auto n = static_cast<float>(cols);
   for (int64_t t = 0; t < task.n_rows; ++t) {
-    const float* x = task.x + t * task.cols;
-    const float* dy = task.dy + t * task.cols;
-    float* dx = task.dx + t * task.cols;
+    const float* x = task.x + t * cols;
+    const float* dy = task.dy + t * cols;
+    float* dx = task.dx + t * cols;
     float mean = 0;
     if (task.centred) {
       F32x16 sum = zero();
-      for_lanes(
-          task, x, dy, [&](int64_t, F32x16 v, F32x16, F32x16) __attribute__((always_inline)) {
-            sum = add(sum, v);
-          });
+      for (int64_t i = 0; i < cols; i += kLanes) sum = add(sum, load_at(x, i, cols));
       mean = reduce_add(sum) / n;
     }
     // dx is free until the last pass, so the centred row waits there: its lanes beyond the last
     // column are then 0, and add nothing.
-    for_lanes(
-        task, x, dy, [&](int64_t i, F32x16 v, F32x16, F32x16) __attribute__((always_inline)) {
-          store_at(sub(v, broadcast(mean)), dx, i, task.cols);
-        });
+    for (int64_t i = 0; i < cols; i += kLanes)
+      store_at(sub(load_at(x, i, cols), broadcast(mean)), dx, i, cols);
     F32x16 squares = zero();
     F32x16 sum_g = zero();
     F32x16 sum_gc = zero();
-    for_lanes(
-        task, dx, dy, [&](int64_t, F32x16 c, F32x16 d, F32x16 w) __attribute__((always_inline)) {
-          const F32x16 g = mul(d, w);
-          squares = fma(c, c, squares);
-          sum_g = add(sum_g, g);
-          sum_gc = fma(g, c, sum_gc);
-        });
+    for (int64_t i = 0; i < cols; i += kLanes) {
+      const F32x16 c = load_at(dx, i, cols);
+      const F32x16 g = mul(load_at(dy, i, cols), load_at(task.weight, i, cols));
+      squares = fma(c, c, squares);
+      sum_g = add(sum_g, g);
+      sum_gc = fma(g, c, sum_gc);
+    }
     const float inverse = inverse_root(reduce_add(squares) / n + task.eps);
     const float mean_g = task.centred ? reduce_add(sum_g) / n : 0.0F;
     // mean(g n) n = mean(g c) / r^2 c
     const float along = reduce_add(sum_gc) / n * inverse * inverse;
-    for_lanes(
-        task, dx, dy, [&](int64_t i, F32x16 c, F32x16 d, F32x16 w) __attribute__((always_inline)) {
-          const F32x16 g = sub(mul(d, w), broadcast(mean_g));
-          store_at(mul(sub(g, mul(c, broadcast(along))), broadcast(inverse)), dx, i, task.cols);
-        });
+    for (int64_t i = 0; i < cols; i += kLanes) {
+      const F32x16 c = load_at(dx, i, cols);
+      const F32x16 dy_w = mul(load_at(dy, i, cols), load_at(task.weight, i, cols));
+      const F32x16 g = sub(dy_w, broadcast(mean_g));
+      store_at(mul(sub(g, mul(c, broadcast(along))), broadcast(inverse)), dx, i, cols);
+    }
     task.mean[t] = mean;
     task.inverse_root[t] = inverse;
   }
