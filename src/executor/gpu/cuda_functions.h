@@ -88,7 +88,6 @@ struct LaunchConfig {
 // The same for libnvrtc.so.
 #define LIMPID_NVRTC_FUNCTIONS                                                                \
   LIMPID_CUDA(error_string, nvrtcGetErrorString, const char*, (Status))                       \
-  LIMPID_CUDA(version, nvrtcVersion, Status, (int*, int*))                                    \
   LIMPID_CUDA(                                                                                \
       create, nvrtcCreateProgram, Status,                                                     \
       (NvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*)) \

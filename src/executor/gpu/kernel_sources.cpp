@@ -8,28 +8,11 @@
 namespace limpid::gpu {
 
 // Made by the build from kernels/NAME.
-std::string_view attention_text();
-std::string_view attention_work_text();
-std::string_view dialect_text();
-std::string_view embed_text();
-std::string_view formulas_text();
-std::string_view fragments_text();
-std::string_view kv_cache_text();
-std::string_view layer_norm_text();
-std::string_view linear_many_text();
-std::string_view linear_one_text();
-std::string_view linear_text();
-std::string_view octets_text();
-std::string_view pack_text();
-std::string_view pointwise_text();
-std::string_view rms_norm_text();
-std::string_view rope_text();
-std::string_view sums_text();
-std::string_view tensor_attention_loads_text();
-std::string_view tensor_attention_text();
-std::string_view tensor_many_text();
-std::string_view tensor_text();
-std::string_view top_k_text();
+std::string_view attention_text(), attention_work_text(), dialect_text(), embed_text(),
+    formulas_text(), fragments_text(), kv_cache_text(), layer_norm_text(), linear_many_text(),
+    linear_one_text(), linear_text(), octets_text(), pack_text(), pointwise_text(), rms_norm_text(),
+    rope_text(), sums_text(), tensor_attention_loads_text(), tensor_attention_text(),
+    tensor_many_text(), tensor_text(), top_k_text();
 
 namespace {
 
