@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
 #include "base/check.h"
 
@@ -11,43 +10,34 @@ namespace {
 
 // A server alternates between a few shapes of steps. A graph takes kilobytes.
 constexpr size_t kMostGraphs = 16;
-constexpr size_t kHeadWords = 7;  // of a launch, before its arguments
 
 }  // namespace
 
 void LaunchList::add(Function function, const Kernel& kernel, const Grid& grid,
                      std::span<const uint64_t> arguments) {
   LIMPID_ASSERT(arguments.size() <= kMostArguments);
-  const uint64_t head[kHeadWords] = {std::bit_cast<uint64_t>(function),
-                                     std::bit_cast<uint64_t>(&kernel),
-                                     static_cast<uint64_t>(grid.groups_x),
-                                     static_cast<uint64_t>(grid.groups_y),
-                                     static_cast<uint64_t>(grid.items),
-                                     static_cast<uint64_t>(grid.local_bytes),
-                                     arguments.size()};
-  words_.insert(words_.end(), std::begin(head), std::end(head));
-  words_.insert(words_.end(), arguments.begin(), arguments.end());
+  launches_.push_back({function, &kernel, grid, arguments.size()});
+  arguments_.insert(arguments_.end(), arguments.begin(), arguments.end());
 }
 
 Status LaunchList::launch(const DriverFunctions& cu, const Queue& queue,
                           const Kernel*& failed) const {
   const LaunchAttribute overlap = {kProgrammaticStreamSerialization, {1}};
-  for (size_t at = 0; at < words_.size(); at += kHeadWords + words_[at + 6]) {
-    const uint64_t* head = &words_[at];
+  const uint64_t* argument = arguments_.data();
+  for (const auto& [function, kernel, grid, n_arguments] : launches_) {
     std::array<void*, kMostArguments> places{};
-    for (size_t i = 0; i < head[6]; ++i)
-      places[i] = const_cast<uint64_t*>(head + kHeadWords + i);  // the driver only reads them
+    for (size_t i = 0; i < n_arguments; ++i)
+      places[i] = const_cast<uint64_t*>(argument++);  // the driver only reads them
     const LaunchConfig config = {
-        {static_cast<unsigned>(head[2]), static_cast<unsigned>(head[3]), 1},
-        {static_cast<unsigned>(head[4]), 1, 1},
-        static_cast<unsigned>(head[5]),
+        {static_cast<unsigned>(grid.groups_x), static_cast<unsigned>(grid.groups_y), 1},
+        {static_cast<unsigned>(grid.items), 1, 1},
+        static_cast<unsigned>(grid.local_bytes),
         queue.stream,
         &overlap,
         queue.overlaps ? 1U : 0U};
-    const Status status =
-        cu.launch(&config, std::bit_cast<Function>(head[0]), places.data(), nullptr);
+    const Status status = cu.launch(&config, function, places.data(), nullptr);
     if (status == 0) continue;
-    failed = std::bit_cast<const Kernel*>(head[1]);
+    failed = kernel;
     return status;
   }
   return 0;

@@ -21,13 +21,16 @@ struct Queue {
   bool overlaps;  // a kernel begins while the preceding one still runs; AWAIT() waits for its end
 };
 
-// Launches in order, as numbers that can be compared.
+// Launches in order, which can be compared.
 class LaunchList {
  public:
   static constexpr size_t kMostArguments = 24;
 
-  void clear() { words_.clear(); }
-  bool empty() const { return words_.empty(); }
+  void clear() {
+    launches_.clear();
+    arguments_.clear();
+  }
+  bool empty() const { return launches_.empty(); }
   bool operator==(const LaunchList&) const = default;
 
   // `arguments` are addresses of buffers, and numbers as their bytes.
@@ -38,7 +41,15 @@ class LaunchList {
   Status launch(const DriverFunctions& cu, const Queue& queue, const Kernel*& failed) const;
 
  private:
-  std::vector<uint64_t> words_;  // for each: function, kernel, grid (4), n arguments, arguments
+  struct Launch {
+    Function function;
+    const Kernel* kernel;
+    Grid grid;
+    size_t n_arguments;
+    bool operator==(const Launch&) const = default;
+  };
+  std::vector<Launch> launches_;
+  std::vector<uint64_t> arguments_;  // of all launches, one after another
 };
 
 // The graphs of a queue; its context is current in every call.

@@ -99,6 +99,7 @@ struct Grid {
   int64_t groups_y = 1;  // at most 65,535
   int items = 1;
   int local_bytes = 0;  // of the kernel's LARGE_LOCAL_ARRAY (kernels/dialect.h)
+  bool operator==(const Grid&) const = default;
 };
 
 // One device with one queue: what is called later happens later. For one thread at a time, but not
