@@ -1,6 +1,7 @@
 #include "server/api.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "server/web_files.h"
@@ -69,9 +70,10 @@ constexpr Route kRoutes[] = {
     {"POST", "/cors-proxy", refuse_proxy},
 };
 
-// Throws ApiError when there is none.
+// Throws ApiError when there is none. An error for a path that exists lists the methods that it
+// takes (RFC 9110, section 15.5.6).
 const Route& route_of(const HttpRequest& request) {
-  bool path_exists = false;
+  std::string allowed;
   const bool is_head = request.method == "HEAD";
   const std::string_view method = is_head ? std::string_view("GET") : request.method;
   for (const Route& route : kRoutes) {
@@ -79,10 +81,13 @@ const Route& route_of(const HttpRequest& request) {
                                                 : request.path == route.path;
     if (!fits) continue;
     if (route.method == method) return route;
-    path_exists = true;
+    if (!allowed.empty()) allowed += ", ";
+    allowed += route.method == "GET" ? "GET, HEAD" : route.method;
   }
-  if (path_exists) throw ApiError(405, request.path + " does not take " + request.method);
-  throw ApiError(404, "unknown path " + request.path);
+  if (allowed.empty()) throw ApiError(404, "unknown path " + request.path);
+  ApiError error(405, request.path + " does not take " + request.method);
+  error.headers.emplace_back("Allow", std::move(allowed));
+  throw error;
 }
 
 // With several models, a GET names one in its query and a POST in its body, as in llama-server.

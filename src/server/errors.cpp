@@ -107,7 +107,8 @@ Json error_json(ApiStyle style, const ApiError& error) {
 }
 
 HttpAnswer error_answer(ApiStyle style, const ApiError& error) {
-  HttpAnswer answer{error.status(), "application/json", dump_json(error_json(style, error))};
+  HttpAnswer answer{error.status(), "application/json", dump_json(error_json(style, error)),
+                    error.headers};
   if (error.status() == 429 || error.status() == 503)
     answer.headers.emplace_back("Retry-After", "1");
   if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");

@@ -34,6 +34,8 @@ class ApiError : public Error {
   const std::string& type() const { return type_; }
   // More members of the error's object, in OpenAI's shape.
   Json more;
+  // More headers of the answer.
+  HttpHeaders headers;
 
  private:
   int status_;

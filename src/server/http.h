@@ -123,7 +123,7 @@ struct HttpOptions {
 class HttpServer {
  public:
   // Throws ArgumentError for an address that cannot be used; ResourceError when the port is taken,
-  // or a certificate cannot be read.
+  // a certificate cannot be read, or a thread cannot be started.
   HttpServer(HttpOptions options, HttpHandler handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

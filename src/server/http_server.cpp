@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <system_error>
 #include <thread>
 
 #include "base/check.h"
@@ -126,8 +129,15 @@ class HttpServer::Impl {
       for (Listener& listener : listeners_) accept(listener);
       tick();
     });
-    for (int i = 0; i < std::max(1, shared_->options.n_threads); ++i)
-      threads_.emplace_back([this] { shared_->io.run(); });
+    const int n_threads = std::max(1, shared_->options.n_threads);
+    threads_.reserve(static_cast<size_t>(n_threads));
+    try {
+      for (int i = 0; i < n_threads; ++i) threads_.emplace_back([this] { shared_->io.run(); });
+    } catch (const std::system_error& error) {
+      stop(std::chrono::seconds(0));  // those that have started use this object
+      throw ResourceError(
+          fmt::format("[server] cannot start {} threads: {}", n_threads, error.what()));
+    }
   }
 
   void accept(Listener& listener) {

@@ -54,6 +54,12 @@ TEST(ServerErrors, BusyServersSayWhenToComeBack) {
   EXPECT_EQ(answer.headers, (HttpHeaders{{"Retry-After", "1"}}));
 }
 
+TEST(ServerErrors, AnErrorMayHaveHeadersOfItsOwn) {
+  ApiError error(405, "x");
+  error.headers.emplace_back("Allow", "GET");
+  EXPECT_EQ(error_answer(ApiStyle::kOllama, error).headers, (HttpHeaders{{"Allow", "GET"}}));
+}
+
 TEST(ServerErrors, EventsAreOneLine) {
   EXPECT_EQ(sse_event({{"a", "b\nc"}}), "data: {\"a\":\"b\\nc\"}\n\n");
   EXPECT_EQ(sse_event("e", {{"a", "\xff"}}), "event: e\ndata: {\"a\":\"\xEF\xBF\xBD\"}\n\n");

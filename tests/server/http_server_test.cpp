@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <fstream>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -481,6 +483,38 @@ TEST_F(HttpServerTest, NamesWhatIsWrongWithItsOptions) {
   EXPECT_THROW(HttpServer({.tls_certificate = "x.pem", .tls_key = "y.pem"}, handler),
                ResourceError);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need address space
+// While it lives, the process may have this much more address space than now.
+class LittleAddressSpace {
+ public:
+  explicit LittleAddressSpace(rlim_t n_bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlim_t n_pages = 0;
+    std::ifstream("/proc/self/statm") >> n_pages;
+    rlimit little = before_;
+    little.rlim_cur = n_pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + n_bytes;
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &little), 0);
+  }
+  ~LittleAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+  LittleAddressSpace(const LittleAddressSpace&) = delete;
+  LittleAddressSpace& operator=(const LittleAddressSpace&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// The stacks of some threads fit, those of all do not.
+TEST_F(HttpServerTest, AThreadThatCannotBeStartedIsAnError) {
+  const HttpHandler handler = [](const HttpRequest&, const std::shared_ptr<HttpReply>&) {};
+  {
+    const LittleAddressSpace little(40 << 20);
+    EXPECT_THROW(HttpServer({.port = 0, .n_threads = 1000}, handler), ResourceError);
+  }
+  start();
+  EXPECT_TRUE(has(answer_to("GET /echo HTTP/1.0\r\nHost: localhost\r\n\r\n"), "GET /echo"));
+}
+#endif
 
 }  // namespace
 }  // namespace limpid::testing
