@@ -68,6 +68,8 @@ void explain_answer(const ApiCall& call) {
   if (answer.empty()) body.required("answer").fail("is empty: there is nothing to explain");
   if (call.served.probe == nullptr) throw ApiError(501, "this server does not explain answers");
   const RequestSettings settings = call.served.settings();
+  if (adapter_mix(call.served, settings) != nullptr)
+    throw ApiError(400, "an answer cannot be explained while an adapter has a scale other than 1");
   std::vector<TokenId> tokens = encode_messages(call.served, body.required("messages"), settings);
   ExplainOptions options;
   options.n_prompt = std::ssize(tokens);

@@ -103,6 +103,14 @@ class Adapters(unittest.TestCase):
         for body in ([{"id": 9}], {"id": 0}, b'[],"a":1'):
             self.assertEqual(self.server.post("/lora-adapters", body)[0], 400)
 
+    def test_explains_the_model_that_answers(self):
+        asked = {"messages": [{"role": "user", "content": "hello"}], "answer": "the world"}
+        status, answer = self.server.post("/explain", asked)
+        self.assertEqual(status, 400)
+        self.assertIn("scale", answer["error"]["message"])
+        self.server.post("/lora-adapters", [{"id": 0}, {"id": 1}])
+        self.assertEqual(self.server.post("/explain", asked)[0], 200)
+
     def test_adapters_may_be_off_at_first(self):
         with Server("--lora", self.poet, "--lora-init-without-apply") as server:
             self.assertEqual(server.post("/completion", ASKED)[1]["content"], self.plain)
