@@ -139,6 +139,7 @@ class AnswerInProgress {
     results_.n_generated += timings.n_generated;
     const bool was_left = result.stop_reason == StopReason::kCancelled && !has_failed_;
     if (was_left && !std::exchange(was_left_, true)) metrics_.n_cancelled.add(1);
+    if (timings.n_prompt + timings.n_reused == 0) return;  // it ended before its first token
     metrics_.add({static_cast<double>(timings.n_prompt), static_cast<double>(timings.n_reused),
                   timings.prompt_seconds, static_cast<double>(timings.n_generated),
                   timings.generation_seconds});

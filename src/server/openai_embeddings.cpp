@@ -75,6 +75,8 @@ class EmbeddingsInProgress {
   void end(size_t i, std::span<const float> embedding, const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
     if (error) fail(as_api_error(error));
+    const bool was_left = embedding.empty() && !has_failed_;
+    if (was_left && !std::exchange(was_left_, true)) served_->metrics->n_cancelled.add(1);
     if (!embedding.empty()) served_->metrics->add_embedded(static_cast<double>(sizes_[i]));
     embeddings_[i].assign(embedding.begin(), embedding.end());
     if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", dump_json(whole())});
@@ -124,7 +126,7 @@ class EmbeddingsInProgress {
   size_t n_left_;
   std::vector<size_t> sizes_;  // of the texts, in tokens
   size_t n_tokens_ = 0;
-  bool has_failed_ = false;
+  bool has_failed_ = false, was_left_ = false;
 };
 
 void answer_embeddings(const ApiCall& call, ApiStyle style) {

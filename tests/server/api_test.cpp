@@ -78,7 +78,14 @@ TEST_F(ApiTest, IsNotReadyWithoutAModelNorWhenItDrains) {
   EXPECT_EQ(status_of(get("/nothing")), 404);
   load(saying("hi"));
   EXPECT_EQ(status_of(get("/health")), 200);
-  EXPECT_EQ(status_of(ask("DELETE", "/health", "")), 405);
+  for (const auto& [path, allowed] :
+       {std::pair("/health", "GET, HEAD"), std::pair("/lora-adapters", "GET, HEAD, POST"),
+        std::pair("/completion", "POST")}) {
+    const std::string refused = ask("DELETE", path, "");
+    EXPECT_EQ(status_of(refused), 405);
+    EXPECT_NE(refused.find(fmt::format("\r\nAllow: {}\r\n", allowed)), std::string::npos)
+        << refused;
+  }
   EXPECT_EQ(status_of(ask("HEAD", "/health", "")), 200);
   api_.drain();
   const std::string answer = get("/health");
@@ -127,6 +134,27 @@ TEST_F(ApiTest, CancelsForClientsThatGo) {
     first.close();
     EXPECT_TRUE(is_idle_soon());
   }
+}
+
+TEST_F(ApiTest, CountsWhoLeaves) {
+  load(endless());
+  const auto metrics = api_.shelf().look_at("").metrics;
+  RawClient runs(server_.port()), text(server_.port()), embedding(server_.port());
+  runs.send(request_text("POST", "/v1/completions", R"({"prompt": "x"})"));
+  EXPECT_TRUE(soon([&] { return usage().n_running == 1; }));
+  text.send(request_text("POST", "/v1/completions", R"({"prompt": "x"})"));
+  embedding.send(request_text("POST", "/v1/embeddings", R"({"input": ["x", "y"]})"));
+  EXPECT_TRUE(soon([&] { return usage().n_waiting == 3; }));
+  text.close();
+  embedding.close();
+  EXPECT_TRUE(soon([&] { return metrics->n_cancelled.value() == 2; }));
+  runs.close();
+  EXPECT_TRUE(is_idle_soon());
+  EXPECT_EQ(metrics->n_cancelled.value(), 3);
+  EXPECT_EQ(metrics->n_requests.value(), 3);
+  std::string sizes;  // of the only prompt that was evaluated
+  metrics->prompt_sizes.print("n", "", sizes);
+  EXPECT_TRUE(sizes.ends_with("n_count 1\n")) << sizes;
 }
 
 // Without a prompt's place in the queue the whole request is refused, and the part that was
