@@ -168,4 +168,12 @@ void read_response_format(const JsonField& field, FieldTarget target) {
   follow(field, grammar_of_any_object(), target);
 }
 
+void read_format(const JsonField& field, FieldTarget target) {
+  if (field.is_empty()) return;
+  if (field.json().is_object()) return read_schema(field, target);
+  if (field.string() != "json")
+    field.fail("is '" + field.string() + "', must be \"json\" or a JSON schema");
+  follow(field, grammar_of_any_object(), target);
+}
+
 }  // namespace limpid

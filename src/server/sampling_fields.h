@@ -30,5 +30,7 @@ void read_schema(const JsonField& field, FieldTarget target);
 // or {"type": "json_schema", "json_schema": {"schema"}}. In Responses the schema is in the object
 // itself.
 void read_response_format(const JsonField& field, FieldTarget target);
+// Ollama's: "json", which is any JSON object, or a JSON schema; "" for none.
+void read_format(const JsonField& field, FieldTarget target);
 
 }  // namespace limpid

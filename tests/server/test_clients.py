@@ -379,8 +379,9 @@ class Ollama(WithServer):
             self.client.chat("tiny", HELLO, options={"temperature": "hot"})
         self.assertEqual(caught.exception.status_code, 400)
         self.assertIn("options.temperature", caught.exception.error)
-        with self.assertRaises(ollama.ResponseError):
-            self.client.chat("tiny", HELLO, format="json")
+        with self.assertRaises(ollama.ResponseError) as caught:
+            self.client.chat("tiny", HELLO, format={"type": "hiccup"})
+        self.assertIn("format.type", caught.exception.error)
 
 
 if __name__ == "__main__":

@@ -201,6 +201,28 @@ class Ollama(WithServer):
         self.accept(*self.chat(options={**limit, **loading, "num_keep": 4}))
         self.refuse(*self.chat(options={"unknown": 1}), "options.unknown")
 
+    def test_a_format_is_that_of_a_chat(self):
+        schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}
+        greedy = {"options": {"temperature": 0, "num_predict": 20}}
+        plain = self.accept(*self.chat(**greedy))["message"]["content"]
+        for format, same in (
+            (schema, {"type": "json_object", "schema": schema}),
+            ("json", {"type": "json_object"}),
+        ):
+            asked = {"messages": HELLO, "temperature": 0, "max_tokens": 20}
+            answer = self.accept(CHAT, {**asked, "response_format": same})
+            expected = answer["choices"][0]["message"]["content"]
+            self.assertNotEqual(expected, plain)
+            said = self.accept(*self.chat(format=format, **greedy))["message"]["content"]
+            self.assertEqual(said, expected)
+            said = self.accept(*self.generate(format=format, **greedy))["response"]
+            self.assertEqual(said, expected)
+        for empty in ("", None, {}):
+            said = self.accept(*self.chat(format=empty, **greedy))["message"]["content"]
+            self.assertEqual(said, plain)
+        self.refuse(*self.chat(format="xml"), "format")
+        self.refuse(*self.chat(format={"type": "object", "minimum": 1}), "format.minimum")
+
     def test_no_prompt_only_loads_the_model(self):
         for path, body in (
             ("/api/generate", {"model": "tiny"}),
