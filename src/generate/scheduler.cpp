@@ -16,8 +16,6 @@ constexpr int64_t kMostRows = 64;
 // of an answer.)
 int64_t least_prompt_tokens(int64_t n_batch) { return std::min<int64_t>(2, n_batch); }
 
-int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
-
 }  // namespace
 
 void Task::assign_tokens(std::vector<TokenId> tokens) {

@@ -6,11 +6,6 @@
 #include "base/check.h"
 
 namespace limpid {
-namespace {
-
-int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
-
-}  // namespace
 
 KvCache::KvCache(Executor& executor, KvLayout layout, int64_t n_positions) {
   LIMPID_CHECK(ArgumentError, n_positions > 0,
@@ -21,7 +16,8 @@ KvCache::KvCache(Executor& executor, KvLayout layout, int64_t n_positions) {
 }
 
 // New blocks go below the others on the stack, so that memory that was touched before is used
-// first.
+// first. The lists of tokens have their size from the start: if they grew while requests run, they
+// would lie scattered over the memory of requests that have ended, which malloc could not return.
 void KvCache::grow(int64_t n_positions) {
   const int64_t n_wanted = blocks_for(n_positions);
   if (n_wanted > layout().n_blocks) storage_->grow(n_wanted);
@@ -29,7 +25,10 @@ void KvCache::grow(int64_t n_positions) {
   free_blocks_.reserve(static_cast<size_t>(layout().n_blocks));
   blocks_.resize(static_cast<size_t>(layout().n_blocks));
   std::vector<int32_t> added;
-  for (int64_t i = layout().n_blocks; i-- > n_before;) added.push_back(static_cast<int32_t>(i));
+  for (int64_t i = layout().n_blocks; i-- > n_before;) {
+    block(static_cast<int32_t>(i)).tokens.reserve(kKvBlock);
+    added.push_back(static_cast<int32_t>(i));
+  }
   free_blocks_.insert(free_blocks_.begin(), added.begin(), added.end());
 }
 

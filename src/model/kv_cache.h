@@ -34,6 +34,9 @@
 
 namespace limpid {
 
+// The blocks that hold so many positions.
+inline int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
+
 // A number that no other sequence of a cache ever had. A task that waits for room starts and ends a
 // sequence at every tick of the scheduler, so 32 bits would not last for the weeks that a server
 // runs.

@@ -1,9 +1,11 @@
 #include "server/generation_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
+#include "base/system_limits.h"
 #include "generate/engine.h"
 #include "generate/generation_task.h"
 #include "generate/prefix_file.h"
@@ -12,6 +14,7 @@ namespace limpid {
 namespace {
 
 constexpr size_t kMostJobs = 8;  // besides the one in progress
+constexpr std::chrono::minutes kTrimEvery{1};
 
 // The choices of a prompt. The first one evaluates the prompt; the others start when that is done,
 // and find its blocks in the cache. So n choices cost one evaluation of the prompt, not n.
@@ -137,14 +140,29 @@ GenerationService::~GenerationService() {
 // The only thread that ticks. A tick may find new work, and so may a job, so it sleeps only when
 // both had nothing to do. `has_work_` is set under the mutex by wake(): work that comes between the
 // last tick and the wait is not missed.
+//
+// malloc has a region of memory for each thread, and keeps what requests have freed there. A
+// request's memory is taken by a thread of HTTP and given back by this one, so each region comes to
+// hold what its busiest moment needed. At most once a minute, and while nothing runs, the free
+// pages go back to the system.
 void GenerationService::work() {
+  using Clock = std::chrono::steady_clock;
   Scheduler& scheduler = engine_of(model_)->scheduler();
+  auto trim_at = Clock::now() + kTrimEvery;
   while (true) {
     const bool has_ticked = scheduler.tick();
     if (advance_job() || has_ticked) continue;
     std::unique_lock lock(mutex_);
-    if (is_ending_ && cancels_.empty()) return;
-    submitted_.wait(lock, [this] { return has_work_ || (is_ending_ && cancels_.empty()); });
+    const auto is_over = [this] { return is_ending_ && cancels_.empty(); };
+    const auto has_more = [&] { return has_work_ || is_over(); };
+    if (is_over()) return;
+    if (!submitted_.wait_until(lock, trim_at, has_more)) {
+      lock.unlock();
+      return_free_memory();
+      trim_at = Clock::now() + kTrimEvery;
+      lock.lock();
+      submitted_.wait(lock, has_more);
+    }
     has_work_ = false;
   }
 }

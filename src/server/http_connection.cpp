@@ -1,6 +1,6 @@
 #include "server/http_connection.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "server/errors.h"
 #include "server/http_reply.h"
@@ -16,6 +16,7 @@ namespace {
 constexpr std::chrono::seconds kLingerTime{2};
 constexpr size_t kMostEarlyBytes = 64 << 10;        // of a next request, while an answer is sent
 constexpr size_t kMostChunkHeaderBytes = 16 << 10;  // of one chunk, its extensions included
+constexpr size_t kMostIdleBytes = 64 << 10;         // of a buffer, between two answers
 constexpr std::chrono::microseconds kQuickTokens{300};  // between two: they do not come alone
 
 std::string address_of(const Tcp::socket& socket) {
@@ -53,6 +54,7 @@ void HttpConnection::start() {
   });
 }
 
+// The buffers of a large answer do not stay while the connection waits.
 void HttpConnection::next_request() {
   if (state_ == State::kClosed) return;
   state_ = State::kHeader;
@@ -64,9 +66,11 @@ void HttpConnection::next_request() {
   status_ = 0;
   waits_since_ = Clock::now();
   read_deadline_ = Clock::now() + limits().idle_time;
+  if (writing_.capacity() > kMostIdleBytes) std::string().swap(writing_);
   {
     const std::lock_guard lock(output_mutex_);
     after_output_ = After::kMore;
+    if (queued_.capacity() > kMostIdleBytes) std::string().swap(queued_);
   }
   take_input();
   read();
@@ -210,24 +214,14 @@ void HttpConnection::dispatch() {
   if (is_counted_) ++shared_->n_answers;
   const auto& message = parser_->get();
   const std::string origin(request_.header("Origin"));
-  const auto& allowed = shared_->options.allowed_origins;
-  const bool is_named = std::find(allowed.begin(), allowed.end(), origin) != allowed.end();
+  const bool is_named = std::ranges::count(shared_->options.allowed_origins, origin) > 0;
   const auto reply = std::make_shared<ConnectionReply>(
       shared_from_this(),
       ConnectionReply::Context{request_.method == "HEAD", message.version() == 10,
                                message.keep_alive() && !closes_after_, is_named ? origin : ""});
   reply_ = reply;
-  if (is_named && !request_.header("Access-Control-Request-Method").empty()) {
-    // Clients add fields of their own, such as X-Stainless-Lang and Anthropic-Version.
-    const std::string fields(request_.header("Access-Control-Request-Headers"));
-    return reply->send({204,
-                        "",
-                        "",
-                        {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
-                         {"Access-Control-Allow-Headers",
-                          fields.empty() ? "Authorization, Content-Type, X-Api-Key" : fields},
-                         {"Access-Control-Max-Age", "600"}}});
-  }
+  if (is_named && !request_.header("Access-Control-Request-Method").empty())
+    return reply->send(preflight_answer(request_));
   // Only the handler gets the body, of up to 16 MB: answers take minutes and need little of it.
   HttpRequest request = request_;
   request.body = std::move(parser_->get().body());

@@ -157,6 +157,18 @@ std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_a
   return text += "\r\n";
 }
 
+// Clients add fields of their own, such as X-Stainless-Lang and Anthropic-Version.
+HttpAnswer preflight_answer(const HttpRequest& request) {
+  const std::string fields(request.header("Access-Control-Request-Headers"));
+  return {204,
+          "",
+          "",
+          {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
+           {"Access-Control-Allow-Headers",
+            fields.empty() ? "Authorization, Content-Type, X-Api-Key" : fields},
+           {"Access-Control-Max-Age", "600"}}};
+}
+
 // The length of a stream is unknown when its header is sent. So each piece comes as a chunk with
 // its own length in hexadecimal digits, and a chunk of length 0 ends the body (RFC 9112,
 // section 7.1).

@@ -88,6 +88,15 @@ TEST(HttpText, ComparesOrigins) {
   EXPECT_FALSE(allows("http", "192.0.2.1"));
 }
 
+TEST(HttpText, TellsBrowsersWhichHeadersMayBeSent) {
+  HttpRequest request;
+  const auto allowed = [&] { return preflight_answer(request).headers.at(1).second; };
+  EXPECT_EQ(allowed(), "Authorization, Content-Type, X-Api-Key");
+  request.headers = {{"access-control-request-headers", "x-stainless-lang"}, {"A", "b"}};
+  EXPECT_EQ(allowed(), "x-stainless-lang");
+  EXPECT_EQ(preflight_answer(request).status, 204);
+}
+
 TEST(HttpText, WritesHeaders) {
   EXPECT_EQ(http_date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
   const std::string text = header_text({404, "text/plain", "abc", {{"X-A", "one\r\nX-B: two"}}},
