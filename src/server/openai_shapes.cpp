@@ -30,14 +30,12 @@ const char* finish_reason(StopReason reason) {
   return reason == StopReason::kLength ? "length" : "stop";
 }
 
-// The prompt counts once, however many choices continue it. A request that was preempted finds some
-// of it in the cache again, so what was found can be more than the prompt.
+// The prompt counts once, however many choices continue it.
 Json usage_json(const AnswerResults& results) {
   return {{"prompt_tokens", results.n_prompt_tokens},
           {"completion_tokens", results.n_generated},
           {"total_tokens", results.n_prompt_tokens + results.n_generated},
-          {"prompt_tokens_details",
-           {{"cached_tokens", std::min(results.n_cached_tokens, results.n_prompt_tokens)}}}};
+          {"prompt_tokens_details", {{"cached_tokens", results.n_cached_tokens}}}};
 }
 
 // The first token comes from the prompt's last step, so the rate of generation counts the others.
