@@ -120,6 +120,15 @@ class Fields(WithServer):
             self.refuse(CHAT, {**chat, name: wrong}, name)
         self.accept(CHAT, {**chat, "reasoning_format": "none", "verbosity": "medium"})
 
+    def test_only_what_the_assistant_began_goes_on(self):
+        begun = {"role": "assistant", "content": "the"}
+        goes_on = {"max_tokens": 1, "continue_final_message": True}
+        self.accept(CHAT, {"messages": [*HELLO, begun], **goes_on})
+        for messages in (HELLO, [begun], [*HELLO, begun, *HELLO]):
+            body = {"messages": messages, **goes_on}
+            self.refuse(CHAT, body, "continue_final_message")
+            self.accept(CHAT, {**body, "continue_final_message": False})
+
     def test_variables_of_a_template_do_not_replace_the_request(self):
         for name in ("messages", "tools", "add_generation_prompt"):
             body = {"messages": HELLO, "chat_template_kwargs": {name: []}}
