@@ -112,6 +112,7 @@ Scheduler::Usage Scheduler::usage() const {
   Usage usage = usage_;
   usage.n_waiting += std::ssize(submitted_);
   usage.n_passes = n_passes_;
+  usage.n_in_passes = n_in_passes_;
   return usage;
 }
 
@@ -293,6 +294,7 @@ void Scheduler::evaluate(std::span<const Item> items) {
   try {
     rows = run_step(items);
     ++n_passes_;
+    n_in_passes_ += std::ssize(items);
   } catch (...) {
     if (items.size() == 1) return stop(*items.front().task, std::current_exception());
     for (const Item& item : items) evaluate({&item, 1});

@@ -120,6 +120,7 @@ class Scheduler {
     // Since the start:
     int64_t n_preempted = 0;  // times
     int64_t n_passes = 0;     // over the weights
+    int64_t n_in_passes = 0;  // sequences of each pass, in sum
   };
 
   // Reserves room for a sequence of `n_positions`, in addition to earlier reservations. The cache
@@ -199,7 +200,8 @@ class Scheduler {
   mutable std::mutex submitted_mutex_;  // of these two; never held during a tick
   std::vector<std::shared_ptr<Task>> submitted_;
   Usage usage_;
-  std::atomic<int64_t> n_passes_ = 0;  // a pass is counted before its results are delivered
+  // A pass is counted before its results are delivered.
+  std::atomic<int64_t> n_passes_ = 0, n_in_passes_ = 0;
 
   std::mutex tick_mutex_;  // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;

@@ -43,6 +43,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/responses", responses},
     {"POST", "/responses", responses},
     {"POST", "/v1/responses/input_tokens", responses_input_tokens},
+    {"POST", "/responses/input_tokens", responses_input_tokens},
     {"POST", "/v1/embeddings", embeddings},
     {"POST", "/embeddings", embeddings},
     {"POST", "/completion", llama_completion},

@@ -129,7 +129,9 @@ void Metrics::add(const Finished& finished) {
   prompt_sizes.observe(finished.n_prompt + finished.n_reused);
   reused_sizes.observe(finished.n_reused);
   answer_sizes.observe(finished.n_generated);
-  context_sizes.observe(finished.n_prompt + finished.n_reused + finished.n_generated);
+  const double n_context = finished.n_prompt + finished.n_reused + finished.n_generated;
+  context_sizes.observe(n_context);
+  most_context.observe(n_context);
 }
 
 void Metrics::add_embedded(double n_tokens) {
@@ -160,6 +162,13 @@ std::string metrics_text(std::span<const ModelMetrics> models) {
                           model.metrics.generation_seconds);
             });
   out.usage("llamacpp:n_decode_total", "Passes over the weights.", "counter", &Usage::n_passes);
+  out.gauge("llamacpp:n_busy_slots_per_decode", "Sequences of a pass, on average.",
+            [](const ModelMetrics& model) {
+              const double n_passes = static_cast<double>(model.usage.n_passes);
+              return n_passes > 0 ? static_cast<double>(model.usage.n_in_passes) / n_passes : 0;
+            });
+  out.gauge("llamacpp:n_tokens_max", "Tokens of the longest prompt with its answer.",
+            [](const ModelMetrics& model) { return model.metrics.most_context.value(); });
   out.usage("llamacpp:requests_processing", "Requests being worked on.", "gauge",
             &Usage::n_running);
   out.usage("llamacpp:requests_deferred", "Requests in the queue.", "gauge", &Usage::n_waiting);

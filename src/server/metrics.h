@@ -38,6 +38,20 @@ class Counter {
   std::atomic<double> value_ = 0;
 };
 
+// The largest observed value; 0 before the first. May be used by many threads.
+class Maximum {
+ public:
+  void observe(double value) {
+    double known = value_;
+    while (known < value && !value_.compare_exchange_weak(known, value)) {
+    }
+  }
+  double value() const { return value_; }
+
+ private:
+  std::atomic<double> value_ = 0;
+};
+
 // What a server counts for a model. llama-server's names where it has the same number, and Limpid's
 // for the rest.
 struct Metrics {
@@ -57,6 +71,7 @@ struct Metrics {
   Counter n_reused_tokens, n_embedded_tokens;  // the latter are also among n_prompt_tokens
   Histogram first_token_seconds, token_seconds, queue_seconds;
   Histogram prompt_sizes, reused_sizes, answer_sizes, context_sizes;
+  Maximum most_context;
 };
 
 struct ModelMetrics {

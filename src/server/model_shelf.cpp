@@ -129,6 +129,7 @@ Scheduler::Usage ModelShelf::usage_of(const Place& place) {
   if (place.model) usage = place.model->service->usage();
   usage.n_preempted += place.usage.n_preempted;
   usage.n_passes += place.usage.n_passes;
+  usage.n_in_passes += place.usage.n_in_passes;
   return usage;
 }
 

@@ -27,16 +27,19 @@ TEST(Metrics, AnAnswerCountsInAllOfThem) {
                .n_generated = 4,
                .generation_seconds = 1});
   metrics.add_embedded(1000);
-  const ModelMetrics of_model[] = {{"", metrics, {.n_running = 3, .n_waiting = 2, .n_passes = 12}}};
+  metrics.add({.n_prompt = 1});
+  const ModelMetrics of_model[] = {
+      {"", metrics, {.n_running = 3, .n_waiting = 2, .n_passes = 12, .n_in_passes = 30}}};
   const std::string text = metrics_text(of_model);
   for (const char* line :
-       {"\nllamacpp:prompt_tokens_total 1010\n", "\nllamacpp:prompt_tokens_seconds 5\n",
+       {"\nllamacpp:prompt_tokens_total 1011\n", "\nllamacpp:prompt_tokens_seconds 5.5\n",
         "\nllamacpp:prompt_tokens_cached_total 6\n", "\nllamacpp:tokens_predicted_total 4\n",
         "\nllamacpp:requests_processing 3\n", "\nllamacpp:requests_deferred 2\n",
         "\nllamacpp:predicted_tokens_seconds 4\n",
         "\n# TYPE llamacpp:n_decode_total counter\nllamacpp:n_decode_total 12\n",
-        "\nlimpid:prompt_tokens_sum 1016\n", "\nlimpid:reused_tokens_bucket{le=\"4\"} 0\n",
-        "\nlimpid:reused_tokens_sum 6\n", "\nlimpid:context_tokens_sum 20\n"})
+        "\nlimpid:prompt_tokens_sum 1017\n", "\nlimpid:reused_tokens_bucket{le=\"4\"} 1\n",
+        "\nlimpid:reused_tokens_sum 6\n", "\nlimpid:context_tokens_sum 21\n",
+        "\nllamacpp:n_tokens_max 20\n", "\nllamacpp:n_busy_slots_per_decode 2.5\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
 }
 

@@ -88,6 +88,8 @@ class OneServer(unittest.TestCase):
         self.assertGreaterEqual(
             after["llamacpp:n_decode_total"] - before["llamacpp:n_decode_total"], 7
         )
+        self.assertGreaterEqual(after["llamacpp:n_busy_slots_per_decode"], 1)
+        self.assertGreater(after["llamacpp:n_tokens_max"], 7)
 
     def test_counts_embeddings(self):
         before = self.server.metrics()

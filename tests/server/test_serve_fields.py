@@ -155,6 +155,11 @@ class Fields(WithServer):
         done = [line for line in stream.splitlines() if '"response.output_text.done"' in line]
         self.assertEqual(done[0].count('"top_logprobs"'), 5)
 
+    def test_responses_count_tokens_under_both_paths(self):
+        counted = [self.accept(v + "/responses/input_tokens", {"input": "x"}) for v in ("", "/v1")]
+        self.assertGreater(counted[0]["input_tokens"], 1)
+        self.assertEqual(*counted)
+
     def test_responses_tell_their_format(self):
         schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}
         format = {"type": "json_schema", "name": "x", "schema": schema}
