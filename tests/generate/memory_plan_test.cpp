@@ -62,8 +62,8 @@ class CountingDevice final : public gpu::Device {
   std::unique_ptr<gpu::Program> compile(const gpu::ProgramSource& source) override {
     return inner_->compile(source);
   }
-  std::unique_ptr<gpu::Program> load(std::string_view name, const std::string& binary) override {
-    return inner_->load(name, binary);
+  std::unique_ptr<gpu::Program> load(const std::string& binary) override {
+    return inner_->load(binary);
   }
   void launch(const gpu::Kernel& kernel, const gpu::Grid& grid,
               std::span<const gpu::Argument> arguments) override {
