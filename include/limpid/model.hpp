@@ -60,7 +60,7 @@ struct OpenOptions {
   // "llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT".
   std::string rope_scaling{};
   // Low-rank adapters of the model: folders in PEFT's layout, each optionally followed by "=SCALE",
-  // the factor of its effect.
+  // the factor of its effect. The name of a folder that exists has no scale, also "rate=0.5".
   std::vector<std::string> lora{};
   bool check_memory = true;  // throw ResourceError before loading a model that cannot fit
   // Called with the plan before anything is loaded.

@@ -14,6 +14,7 @@
 #include "cli/model_path.h"
 #include "cli/sampler_settings.h"
 #include "generate/engine.h"
+#include "layouts/lora_adapter.h"
 #include "quantize/file_type.h"
 #include "train/run_folder.h"
 
@@ -198,9 +199,9 @@ OpenOptions to_open_options(const ModelFlags& values) {
                                                                   : 512);
   options.n_threads = std::max(options.n_threads, 0);
   for (std::string& adapter : options.lora) {  // DIR[=SCALE], where DIR may be a run's folder
-    const size_t end = std::min(adapter.rfind('='), adapter.size());
-    const std::string trained = newest_checkpoint(adapter.substr(0, end));
-    if (!trained.empty()) adapter.replace(0, end, trained);
+    const std::string path = read_lora_source(adapter).path;
+    const std::string trained = newest_checkpoint(path);
+    if (!trained.empty()) adapter.replace(0, path.size(), trained);
   }
   return options;
 }

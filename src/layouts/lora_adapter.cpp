@@ -162,7 +162,8 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
 // A path may contain '=', so only a number after the last '=' is a scale.
 LoraSource read_lora_source(const std::string& text) {
   const size_t equals = text.rfind('=');
-  if (equals == std::string::npos) return {text};
+  std::error_code absent;
+  if (equals == std::string::npos || std::filesystem::is_directory(text, absent)) return {text};
   const auto scale = parse_number<double>(std::string_view(text).substr(equals + 1));
   return scale && std::isfinite(*scale) ? LoraSource{text.substr(0, equals), *scale}
                                         : LoraSource{text};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "checkpoint/safetensors_builder.h"
@@ -54,6 +55,19 @@ TEST(LoraAdapter, WithoutMatricesOrWithOneTwiceIsRefused) {
   EXPECT_NO_THROW(adapted("{" + a + "," + b + "}", 2, testing::tiny_gpt2_shape()));
   EXPECT_THROW(adapted("{" + a + "," + b + "," + again + "}", 3, testing::tiny_gpt2_shape()),
                FormatError);
+}
+
+TEST(LoraAdapter, MayHaveAnEqualsSignInItsName) {
+  const TempFolder folder;
+  const std::string path = folder.path("rate=0.5");
+  EXPECT_EQ(read_lora_source(path).path, folder.path("rate"));
+  EXPECT_EQ(read_lora_source(path).scale, 0.5);
+  std::filesystem::create_directory(path);
+  EXPECT_EQ(read_lora_source(path).path, path);
+  EXPECT_EQ(read_lora_source(path).scale, 1);
+  EXPECT_EQ(read_lora_source(path + "=2").path, path);
+  EXPECT_EQ(read_lora_source(path + "=2").scale, 2);
+  EXPECT_EQ(read_lora_source("rate=high").path, "rate=high");
 }
 
 }  // namespace
