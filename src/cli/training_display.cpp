@@ -29,11 +29,12 @@ double epochs(const TrainingPlan& plan) {
 
 // Only as exact as a forecast can be: seconds below a minute, minutes below two days, then days.
 std::string duration(double seconds) {
-  const auto s = static_cast<int64_t>(std::ceil(seconds));
-  return s >= 48 * 3600 ? fmt::format("{} days", s / 86400)
-         : s >= 3600    ? fmt::format("{} h {:02} min", s / 3600, s / 60 % 60)
-         : s >= 60      ? fmt::format("{} min", s / 60)
-                        : fmt::format("{} s", s);
+  seconds = std::ceil(seconds);
+  if (seconds >= 48 * 3600) return fmt::format("{:.0f} days", std::floor(seconds / 86400));
+  const auto s = static_cast<int64_t>(seconds);
+  return s >= 3600 ? fmt::format("{} h {:02} min", s / 3600, s / 60 % 60)
+         : s >= 60 ? fmt::format("{} min", s / 60)
+                   : fmt::format("{} s", s);
 }
 
 // A field of points in characters: 2 x 4 of braille, or 1 x 1.

@@ -15,7 +15,7 @@ constexpr double kDecayShare = 0.2;  // of the steps of kWsd
 // the first rates are 1/5, 2/5, 3/5 and 4/5 of `largest`: never 0, which would waste a step.
 double Schedule::at(int64_t step) const {
   if (step < n_warmup)
-    return largest * static_cast<double>(step + 1) / static_cast<double>(n_warmup + 1);
+    return largest * static_cast<double>(step + 1) / (static_cast<double>(n_warmup) + 1);
   const auto decay_begin =
       kind == ScheduleKind::kWsd
           ? std::max(n_warmup, n_steps - static_cast<int64_t>(std::llround(

@@ -114,7 +114,8 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   plan.moments = bytes_of(n_moments);
   plan.n_processes = options.ranks->n_on_this_machine();
   plan.tokens_per_step = tokens_of(options).second;
-  plan.steps_per_epoch = (n_tokens + plan.tokens_per_step - 1) / plan.tokens_per_step;
+  plan.steps_per_epoch = n_tokens / plan.tokens_per_step;
+  if (n_tokens % plan.tokens_per_step != 0) ++plan.steps_per_epoch;
   count_step(f32, spec, options, plan);
   return plan;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -38,6 +39,8 @@ TEST(PlanText, HasTheNumbers) {
   const Json json = plan_json(plan, 1e11);
   EXPECT_EQ(json["memory"]["total"], 2'250'000'000U);
   EXPECT_EQ(json["seconds_at_least"], 18'750);
+  plan.n_steps = std::numeric_limits<int64_t>::max();
+  EXPECT_NE(plan_text(plan, 1e11).find("time      80063993"), std::string::npos);  // 8.0e14 days
 }
 
 TEST(StepNote, HasTheMostImportantFactsThatFit) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -355,6 +356,8 @@ TEST(Schedules, RiseAndFall) {
   EXPECT_EQ(schedule.at(88), 1.0);
   EXPECT_NEAR(schedule.at(99), 0.55, 1e-12);
   EXPECT_NEAR(schedule.at(110), 0.1, 1e-12);
+  schedule.n_warmup = std::numeric_limits<int64_t>::max();
+  EXPECT_NEAR(schedule.at(0), 0x1p-63, 1e-25);
 }
 
 TEST(Dialogues, NameTheLineThatTheTemplateRefuses) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "executor/cpu/cpu_executor.h"
 #include "limpid/error.hpp"
 #include "model/configuration.h"
@@ -133,6 +135,17 @@ TEST(TrainingPlan, KnowsTheCopyOfMatricesIn16Bits) {
   options.model.tape.dtype = DType::kF16;
   const TrainingPlan plan = make_training_plan(gpt2, options, 1000, 0);
   EXPECT_EQ(plan.weights - f32, 2U * (124'439'808 - 121'344));  // norms and biases have no copy
+}
+
+TEST(TrainingPlan, CountsTheStepsOfAnEpochWhateverTheirSize) {
+  TrainingOptions options = options_of(2, 64);
+  const auto steps = [&](int64_t n_tokens) {
+    return make_training_plan(named_configuration("gpt2"), options, n_tokens, 0).steps_per_epoch;
+  };
+  EXPECT_EQ(steps(1280), 10);
+  EXPECT_EQ(steps(1281), 11);
+  options.grad_accum = std::numeric_limits<int64_t>::max() / 128;
+  EXPECT_EQ(steps(1281), 1);
 }
 
 TEST(TrainingPlan, NeedsNoWeights) {
