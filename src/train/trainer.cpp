@@ -177,28 +177,26 @@ void Trainer::save_state(const std::string& path) {
 void Trainer::load_state(const std::string& path) {
   const auto file = MappedFile::open(path);
   const SafetensorsFile saved = parse_safetensors(path, file->bytes());
-  const auto fail = [&](const std::string& field, const std::string& problem) {
-    throw FormatError(path, FormatError::kNoOffset, field, problem);
-  };
   const auto number = [&](const char* name, int64_t least, int64_t most) {
     const auto found = saved.metadata.find(name);
     const auto value = parse_number<int64_t>(found == saved.metadata.end() ? "" : found->second);
     if (!value || *value < least || *value > most)
-      fail(name, "is missing or out of range; the file is not a training state");
+      throw_format_error(path, name,
+                         "is missing or out of range; the file is not a training state");
     return *value;
   };
-  const auto count = [&](const char* name) {
-    return number(name, 0, std::numeric_limits<int64_t>::max());
-  };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;  // steps will add to it
+  const auto count = [&](const char* name) { return number(name, 0, kMost); };
   std::map<std::string_view, TensorView> by_name;
   for (const SafetensorsTensor& tensor : saved.tensors) by_name[tensor.name] = tensor.view;
   for (const StateTensor& state : optimizer_.state()) {
     const auto found = by_name.find(state.name);
-    if (found == by_name.end()) fail(state.name, "is missing; the state is of another run");
+    if (found == by_name.end())
+      throw_format_error(path, state.name, "is missing; the state is of another run");
     const TensorView wanted = *state.tensor;
     if (found->second.dtype != wanted.dtype || found->second.shape != wanted.shape) {
-      fail(state.name, fmt::format("is {}, expected {}; the state is of another model",
-                                   found->second.to_string(), wanted.to_string()));
+      throw_format_error(path, state.name, "is {}, expected {}; the state is of another model",
+                         found->second.to_string(), wanted.to_string());
     }
     std::copy_n(found->second.data, wanted.n_bytes(), state.tensor->data());
   }
@@ -209,7 +207,8 @@ void Trainer::load_state(const std::string& path) {
                     count("loss_scale_steps"));
   const auto data = saved.metadata.find("data");  // absent from states of earlier versions
   if (data != saved.metadata.end() && data->second != data_digest())
-    fail("data", "is of other data: the texts, or how they are tokenized, have changed");
+    throw_format_error(path, "data",
+                       "is of other data: the texts, or how they are tokenized, have changed");
   sampler_.set_position(count("position"));
   n_tokens_ = count("tokens");
 }

@@ -202,7 +202,14 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   trainer_ = std::make_unique<Trainer>(
       *inputs.checkpoint, make_executor(options.executor, {.n_threads = options.n_threads}),
       inputs.training, std::move(inputs.documents), std::move(inputs.held_out));
-  if (saved) trainer_->load_state((fs::path(saved->path) / kStateFile).string());
+  if (saved) {
+    const std::string state = (fs::path(saved->path) / kStateFile).string();
+    trainer_->load_state(state);
+    if (trainer_->n_updates() != saved->n_updates) {
+      throw_format_error(state, "updates", "is {}, but the folder is that of step {}",
+                         trainer_->n_updates(), saved->n_updates);
+    }
+  }
   saved_at_ = saved ? saved->n_updates : -1;
   if (ranks_->rank() == 0) folder_.begin(trainer_->n_updates());
 }

@@ -8,7 +8,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
+#include "base/mapped_file.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "checkpoint/temp_file.h"
 #include "executor/executors.h"
 #include "limpid/error.hpp"
@@ -137,6 +141,24 @@ TEST(TrainingState, CannotHaveSkippedMoreStepsThanItTook) {
   for (const char* skipped : {R"("skipped":"2")", R"("skipped":"x")"}) {
     folder.write("state.safetensors", bytes.replace(at, none.size(), skipped));
     EXPECT_THROW(trainer.load_state(path), FormatError) << skipped;
+  }
+}
+
+TEST(TrainingState, HasCountsThatStepsCanAddTo) {
+  const TempFolder folder;
+  const TrainingOptions options = options_of({"adamw", [](TrainingOptions&) {}});
+  Trainer trainer(*model(), make_cpu_executor({.n_threads = 1}), options, documents(), {});
+  trainer.save_state(folder.path("saved"));
+  const auto file = MappedFile::open(folder.path("saved"));
+  const SafetensorsFile saved = parse_safetensors(folder.path("saved"), file->bytes());
+  std::vector<NamedTensor> tensors;
+  for (const SafetensorsTensor& tensor : saved.tensors)
+    tensors.push_back({std::string(tensor.name), tensor.view});
+  for (const char* name : {"updates", "position", "tokens"}) {
+    auto metadata = saved.metadata;
+    metadata.at(name) = std::to_string(std::numeric_limits<int64_t>::max());
+    write_safetensors(folder.path("changed"), metadata, tensors);
+    EXPECT_THROW(trainer.load_state(folder.path("changed")), FormatError) << name;
   }
 }
 
