@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -49,6 +50,9 @@ void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const st
     const LoraNames names = lora_names(entry.name, number);
     if (!wants_all && !wanted.contains(target)) continue;
     if (canonical.find(names.a) != nullptr) continue;
+    LIMPID_CHECK(ArgumentError, rank <= std::max(entry.shape.rows(), entry.shape.cols()),
+                 "a rank of {} is more than both sides of {}, a matrix of {} by {}", rank,
+                 entry.name, entry.shape.rows(), entry.shape.cols());
     Tensor a(DType::kF32, Shape{rank, entry.shape.cols()});
     fill_uniform(a.f32(), 1.0 / std::sqrt(static_cast<double>(entry.shape.cols())), seed, names.a);
     add_tensor(canonical, names.a, std::move(a));

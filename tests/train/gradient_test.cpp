@@ -215,6 +215,14 @@ TEST(NewAdapter, OfInterleavedRowsNeedsWholeHeadsThatRotate) {
   EXPECT_THROW(train("llama", 8), UnsupportedError);
 }
 
+TEST(NewAdapter, HasNoRankAboveBothSidesOfAMatrix) {
+  const testing::TinyShape shape;
+  const int64_t side = std::max(shape.d_model, shape.n_heads * shape.head_dim);
+  EXPECT_NO_THROW(add_new_adapter(*testing::tiny_checkpoint(shape), side, 4, "q_proj", 1));
+  EXPECT_THROW(add_new_adapter(*testing::tiny_checkpoint(shape), side + 1, 4, "q_proj", 1),
+               ArgumentError);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Gradients, ::testing::ValuesIn(families()),
                          [](const auto& info) { return info.param.name; });
 
