@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -73,17 +74,17 @@ void declare(CLI::App& app, TrainFlags& values) {
         watch);
   group(app, "settings");
   RunSettings scratch;
-  RunSettings::for_each(
-      scratch, [&](const std::string& name, auto&, const char* placeholder, const char* help) {
-        const auto read = [&values, name](const std::string& text) {
-          RunSettings tried;
-          values.settings.emplace_back(name, text);
-          return set(tried, name, text);
-        };
-        const char* names = name == "model" ? "-m,--" : "--";
-        auto* option = add_list(app, fmt::format("{}{} {}", names, name, placeholder), read, help);
-        if (name == "data") take_several(option);
-      });
+  RunSettings::for_each(scratch, [&](const std::string& name, auto&, const char* placeholder,
+                                     const char* help, auto...) {
+    const auto read = [&values, name](const std::string& text) {
+      RunSettings tried;
+      values.settings.emplace_back(name, text);
+      return set(tried, name, text);
+    };
+    const char* names = name == "model" ? "-m,--" : "--";
+    auto* option = add_list(app, fmt::format("{}{} {}", names, name, placeholder), read, help);
+    if (name == "data") take_several(option);
+  });
 }
 
 // A run may be resumed from another folder. What is not a file is a name or a number.
@@ -145,8 +146,10 @@ RunFolder open_folder(const TrainFlags& values, int n_ranks) {
     return folder;
   }
   RunSettings settings = settings_of(values);
-  settings.grad_accum *= n_ranks;  // a run resumes with the same steps on any number of ranks
   settings.check();
+  LIMPID_CHECK(ArgumentError, settings.grad_accum <= std::numeric_limits<int64_t>::max() / n_ranks,
+               "--grad-accum {} is too large for {} processes", settings.grad_accum, n_ranks);
+  settings.grad_accum *= n_ranks;  // a run resumes with the same steps on any number of ranks
   return RunFolder::create(values.out.empty() ? free_folder(values) : values.out, settings);
 }
 

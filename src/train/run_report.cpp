@@ -242,7 +242,7 @@ Json rows_of(const std::vector<LogEntry>& log) {
 Json settings_of(const RunSettings& settings) {
   Json list = Json::array();
   RunSettings::for_each(
-      settings, [&](const char* name, const auto& value, const char*, const char* help) {
+      settings, [&](const char* name, const auto& value, const char*, const char* help, auto...) {
         const Json json = value;
         list.push_back({{"name", name},
                         {"value", json.is_string() ? json.get<std::string>() : json.dump()},

@@ -89,33 +89,25 @@ RunSettings RunSettings::from_json(const std::string& text, const std::string& p
       value = json.at(name).get<std::remove_reference_t<decltype(value)>>();
     });
   } catch (const nlohmann::json::exception& error) {
-    throw FormatError(path, FormatError::kNoOffset, "settings", error.what());
+    throw_format_error(path, "settings", "{}", error.what());
   }
   return settings;
 }
 
 void RunSettings::check() const {
-  const auto at_least = [](const char* name, auto value, auto least) {
-    LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", name, value,
-                 least);
-  };
   LIMPID_CHECK(ArgumentError, model.empty() != config.empty(),
                "name either a model that goes on learning or the configuration of a new one");
   LIMPID_CHECK(ArgumentError, !data.empty(), "no data to learn from");
   LIMPID_CHECK(ArgumentError, model.empty() || tokenizer.empty(),
                "a model that goes on learning keeps its own tokenizer");
-  at_least("steps", steps, 0);
-  at_least("batch-size", batch_size, 1);
-  at_least("seq-len", seq_len, 0);
-  at_least("grad-accum", grad_accum, 1);
-  at_least("lr", lr, 0.0);
-  at_least("min-lr", min_lr, 0.0);
+  const auto at_least = [](const char* name, auto value, int least) {
+    LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", name, value,
+                 least);
+  };
+  for_each(*this, [&]([[maybe_unused]] const char* name, [[maybe_unused]] const auto& value, auto,
+                      auto, auto... least) { (at_least(name, value, least), ...); });
   LIMPID_CHECK(ArgumentError, min_lr <= lr || schedule == "constant",
                "min-lr is {}; it must be at most lr, which is {}", min_lr, lr);
-  at_least("warmup", warmup, 0);
-  at_least("weight-decay", weight_decay, 0.0);
-  at_least("clip", clip, 0.0);
-  at_least("lora", lora, 0);
   LIMPID_CHECK(ArgumentError, lora == 0 || !model.empty(),
                "an adapter needs a model that it belongs to, not a new configuration");
   LIMPID_CHECK(ArgumentError, lora > 0 || lora_targets.empty(),
@@ -126,14 +118,6 @@ void RunSettings::check() const {
                lora_alpha);
   LIMPID_CHECK(ArgumentError, lora == 0 || freeze.empty(),
                "with lora the whole model is frozen; leave freeze out");
-  at_least("seed", seed, 0);
-  at_least("eval-every", eval_every, 0);
-  at_least("eval-windows", eval_windows, 0);
-  at_least("sample-every", sample_every, 0);
-  at_least("sample-tokens", sample_tokens, 1);
-  at_least("sample-temp", sample_temp, 0.0);
-  at_least("save-every", save_every, 0);
-  at_least("keep", keep, 1);
   for (const double beta : {beta1, beta2}) {
     LIMPID_CHECK(ArgumentError, beta >= 0 && beta < 1, "a beta is {}; it must be in [0, 1)", beta);
   }

@@ -218,6 +218,8 @@ class Mistakes(Training):
         for alpha in ("0", "-8"):
             err = self.mistake("train", *model, "--lora", "2", "--lora-alpha", alpha)
             self.assertIn(f"lora-alpha is {alpha}; it must be more than 0", err)
+        err = self.mistake("train", *model, "--lora", "1000000")
+        self.assertIn("a rank of 1000000 is more than both sides of", err)
         err = self.mistake(*self.command("m", "--min-lr", "0.1"))
         self.assertIn("min-lr is 0.1; it must be at most lr, which is 0.01", err)
         self.assertIn("seed is -1", self.mistake(*self.command("n", "--seed", "-1")))
@@ -248,6 +250,9 @@ class Mistakes(Training):
             self.mistake("train", "--resume", self.folder / "a", "--out", self.folder / "b"),
         )
         self.assertIn("not the folder of a run", self.mistake("train", "--resume", self.folder))
+        (self.folder / "a" / "step-000001").rename(self.folder / "a" / "step-000000")
+        err = self.mistake("train", "--resume", self.folder / "a")
+        self.assertIn("updates: is 1, but the folder is that of step 0", err)
         if os.geteuid() != 0:
             self.folder.chmod(0o500)
             self.addCleanup(self.folder.chmod, 0o700)
@@ -316,7 +321,13 @@ class Mistakes(Training):
         )
         say = ["run", "-p", "The cat", "-n", "8", "--temp", "0", "-m"]
         adapted = self.fine(*say, model, "--lora", adapter)
-        self.assertNotEqual(adapted, self.fine(*say, model))
+        unadapted = self.fine(*say, model)
+        self.assertNotEqual(adapted, unadapted)
+        for name in ("rate=0.05", "rate=high"):
+            renamed = self.folder / name
+            shutil.copytree(adapter, renamed)
+            self.assertEqual(adapted, self.fine(*say, model, "--lora", renamed))
+            self.assertEqual(unadapted, self.fine(*say, model, "--lora", f"{renamed}=0"))
         merged = self.folder / "merged.gguf"
         self.fine("convert", model, merged, "--lora", adapter)
         self.assertEqual(adapted, self.fine(*say, merged))
