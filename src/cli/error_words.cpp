@@ -14,6 +14,11 @@ namespace limpid::cli {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+    {"Config::batch_size", "--batch_size"},
+    {"Config::learning_rate", "--learning_rate"},
+    {"Config::num_steps", "--num_steps"},
+    {"Config::samples", "--samples"},
+    {"Config::temperature", "--temperature"},
     {"OpenOptions::config", "--config"},
     {"OpenOptions::device", "--device"},
     {"OpenOptions::gpu_layers", "--gpu-layers"},
@@ -25,6 +30,10 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"OpenOptions::split", "--split"},
     {"OpenOptions::tokenizer_path", "--tokenizer"},
     {"PlanOptions::allow_requantize", "--allow-requantize"},
+    {"Shape::block_size", "--block_size"},
+    {"Shape::n_embd", "--n_embd"},
+    {"Shape::n_head", "--n_head"},
+    {"Shape::n_layer", "--n_layer"},
 };
 
 }  // namespace

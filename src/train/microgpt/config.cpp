@@ -9,9 +9,9 @@ namespace {
 constexpr int64_t kMaxSize = 1 << 16;
 constexpr int64_t kMaxLayers = 1 << 10;
 
-void check_size(std::string_view flag, int64_t value, int64_t max) {
-  LIMPID_CHECK(ArgumentError, value >= 1 && value <= max, "--{} {}: must be from 1 to {}", flag,
-               value, max);
+void check_size(std::string_view name, int64_t value, int64_t max) {
+  LIMPID_CHECK(ArgumentError, value >= 1 && value <= max, "Shape::{} {}: must be from 1 to {}",
+               name, value, max);
 }
 
 }  // namespace

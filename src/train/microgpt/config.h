@@ -17,7 +17,7 @@ struct Shape {
   int64_t head_dim() const { return n_embd / n_head; }
 };
 
-// Throws ArgumentError naming the flag for sizes below 1 or unreasonably large, and if n_head does
+// Throws ArgumentError naming the size for sizes below 1 or unreasonably large, and if n_head does
 // not divide n_embd.
 void validate(const Shape& shape);
 

@@ -9,8 +9,9 @@ namespace limpid::microgpt {
 namespace {
 
 void check_run(const Config& config) {
-  const auto at_least = [](std::string_view flag, int64_t value, int64_t least) {
-    LIMPID_CHECK(ArgumentError, value >= least, "--{} {}: must be at least {}", flag, value, least);
+  const auto at_least = [](std::string_view name, int64_t value, int64_t least) {
+    LIMPID_CHECK(ArgumentError, value >= least, "Config::{} {}: must be at least {}", name, value,
+                 least);
   };
   at_least("num_steps", config.num_steps, 1);
   at_least("batch_size", config.batch_size, 1);
@@ -18,9 +19,9 @@ void check_run(const Config& config) {
   LIMPID_CHECK(ArgumentError, config.batch_size <= kMostDocuments,
                "a batch of {} documents: must be at most {}", config.batch_size, kMostDocuments);
   at_least("samples", config.samples, 0);
-  const auto above_zero = [](std::string_view flag, double value) {
-    LIMPID_CHECK(ArgumentError, std::isfinite(value) && value > 0, "--{} {}: must be above 0", flag,
-                 value);
+  const auto above_zero = [](std::string_view name, double value) {
+    LIMPID_CHECK(ArgumentError, std::isfinite(value) && value > 0, "Config::{} {}: must be above 0",
+                 name, value);
   };
   above_zero("learning_rate", config.learning_rate);
   above_zero("temperature", config.temperature);
