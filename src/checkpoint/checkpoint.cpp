@@ -71,6 +71,12 @@ constexpr std::string_view kReadable =
 
 }  // namespace
 
+void Checkpoint::add(const std::string& name, Tensor tensor) {
+  owned.push_back(std::make_shared<Tensor>(std::move(tensor)));
+  derived.erase(name);
+  if (tensors.insert_or_assign(name, owned.back()->view()).second) tensor_order.push_back(name);
+}
+
 // A derived tensor must come out with the dtype and shape that the checkpoint states for it.
 TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
   const TensorView* tensor = find(name);

@@ -68,6 +68,9 @@ struct Checkpoint {
     return it == tensors.end() ? nullptr : &it->second;
   }
 
+  // Adds a tensor, or replaces the one of that name. The checkpoint owns it from now on.
+  void add(const std::string& name, Tensor tensor);
+
   // Returns the tensor with its bytes. The view points into the tensor's file or, for a derived
   // tensor, into `storage`, which then owns the bytes. Throws ArgumentError for an unknown name.
   TensorView read(std::string_view name, Tensor& storage) const;

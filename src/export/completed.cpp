@@ -26,13 +26,6 @@ void erase_tensor(Checkpoint& checkpoint, const std::string& name) {
   std::erase(checkpoint.tensor_order, name);
 }
 
-// Adds an f32 tensor of zeros.
-void add_zeros(Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
-  checkpoint.owned.push_back(std::make_shared<Tensor>(DType::kF32, shape));
-  checkpoint.tensors[name] = checkpoint.owned.back()->view();
-  checkpoint.tensor_order.push_back(name);
-}
-
 // Makes a scaling that the user gave permanent: removes the mark and the table that it replaced.
 void settle_rope(Checkpoint& checkpoint) {
   const std::string mark =
@@ -92,11 +85,11 @@ void complete_gpt2(Checkpoint& checkpoint) {
       join_rows(source, fmt::format("blk.{}.", i), part, checkpoint);
   }
   if (checkpoint.find("output_norm.bias") != nullptr) return;
-  add_zeros(checkpoint, "output_norm.bias",
-            Shape{spec.d_model});  // from here on, tensor_table requires all biases
+  // From here on, tensor_table requires all biases.
+  checkpoint.add("output_norm.bias", Tensor(DType::kF32, Shape{spec.d_model}));
   for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
     if (entry.name.ends_with(".bias") && checkpoint.find(entry.name) == nullptr)
-      add_zeros(checkpoint, entry.name, entry.shape);
+      checkpoint.add(entry.name, Tensor(DType::kF32, entry.shape));
   }
 }
 
@@ -147,7 +140,7 @@ Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_cla
     LIMPID_CHECK(UnsupportedError, entry.name.ends_with(".bias"),
                  "{}: {} needs {}, which is missing", canonical.path, model_class.class_name,
                  entry.name);
-    add_zeros(canonical, entry.name, entry.shape);
+    canonical.add(entry.name, Tensor(DType::kF32, entry.shape));
   }
   return canonical;
 }

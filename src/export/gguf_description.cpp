@@ -77,11 +77,7 @@ void make_rope_factors(Checkpoint& checkpoint) {
   for (size_t i = 0; i < plain.size(); ++i) {
     divisors.push_back(static_cast<float>(plain[i] / spec.rope.inverse_frequencies[i]));
   }
-  const auto tensor =
-      std::make_shared<Tensor>(Tensor::of(Shape{static_cast<int64_t>(divisors.size())}, divisors));
-  checkpoint.owned.push_back(tensor);
-  checkpoint.tensors["rope_freqs.weight"] = tensor->view();
-  checkpoint.tensor_order.emplace_back("rope_freqs.weight");
+  checkpoint.add("rope_freqs.weight", Tensor::of(Shape{std::ssize(divisors)}, divisors));
   checkpoint.metadata.erase_below(prefix);
 }
 

@@ -60,16 +60,15 @@ std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint6
       kDeviation / std::sqrt(2.0 * static_cast<double>(read_spec(shapes).n_layers));
   filled->derived.clear();
   filled->owned.clear();
-  for (auto& [name, view] : filled->tensors) {
-    auto tensor = std::make_shared<Tensor>(DType::kF32, view.shape);
+  for (const auto& [name, view] : shapes.tensors) {
+    Tensor tensor(DType::kF32, view.shape);
     if (view.shape.rank() > 1) {
-      fill_normal(tensor->f32(), adds_to_residual(name) ? residual_deviation : kDeviation, seed,
+      fill_normal(tensor.f32(), adds_to_residual(name) ? residual_deviation : kDeviation, seed,
                   hash_of(name));
     } else if (name.ends_with(".weight")) {
-      std::ranges::fill(tensor->f32(), 1.0F);
+      std::ranges::fill(tensor.f32(), 1.0F);
     }
-    view = tensor->view();
-    filled->owned.push_back(std::move(tensor));
+    filled->add(name, std::move(tensor));
   }
   return filled;
 }

@@ -17,12 +17,6 @@
 namespace limpid {
 namespace {
 
-void add_tensor(Checkpoint& canonical, const std::string& name, Tensor tensor) {
-  canonical.owned.push_back(std::make_shared<Tensor>(std::move(tensor)));
-  canonical.tensors[name] = *canonical.owned.back();
-  canonical.tensor_order.push_back(name);
-}
-
 std::set<std::string> names_in(const std::string& list) {
   std::set<std::string> names;
   std::istringstream in(list);
@@ -55,8 +49,8 @@ void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const st
                  entry.name, entry.shape.rows(), entry.shape.cols());
     Tensor a(DType::kF32, Shape{rank, entry.shape.cols()});
     fill_uniform(a.f32(), 1.0 / std::sqrt(static_cast<double>(entry.shape.cols())), seed, names.a);
-    add_tensor(canonical, names.a, std::move(a));
-    add_tensor(canonical, names.b, Tensor(DType::kF32, Shape{entry.shape.rows(), rank}));
+    canonical.add(names.a, std::move(a));
+    canonical.add(names.b, Tensor(DType::kF32, Shape{entry.shape.rows(), rank}));
   }
   for (const std::string& name : wanted) {
     LIMPID_CHECK(ArgumentError, wants_all || known.contains(name),

@@ -31,20 +31,19 @@ std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint) {
   copy->row_order = RowOrder::kHalfSplit;
   copy->derived.clear();
   copy->owned.clear();
-  for (auto& [name, view] : copy->tensors) {
+  for (const auto& [name, view] : checkpoint.tensors) {
     Tensor storage;
     const TensorView source = checkpoint.read(name, storage);
-    auto value = std::make_shared<Tensor>(DType::kF32, source.shape);
+    Tensor value(DType::kF32, source.shape);
     const std::vector<float> stored = decode(source);
     leave_file(checkpoint, {source.data, source.n_bytes()});
     const int64_t width = source.shape.rank() == 1 ? 1 : source.shape.cols();
     for (int64_t r = 0; r < std::ssize(stored) / width; ++r) {
       const int64_t to =
           interleaved.contains(name) ? half_split_row(r, spec.head_dim, spec.rope.n_rot) : r;
-      std::copy_n(stored.data() + r * width, width, value->f32().data() + to * width);
+      std::copy_n(stored.data() + r * width, width, value.f32().data() + to * width);
     }
-    view = value->view();
-    copy->owned.push_back(std::move(value));
+    copy->add(name, std::move(value));
   }
   return copy;
 }

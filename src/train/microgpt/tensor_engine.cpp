@@ -56,8 +56,7 @@ Checkpoint to_checkpoint(const Shape& shape, const std::vector<double>& weights)
   checkpoint.path = "microgpt";
   checkpoint.metadata = keys_of(shape);
   const auto add = [&](const std::string& name, const limpid::Shape& of_tensor) {
-    checkpoint.owned.push_back(std::make_shared<Tensor>(DType::kF32, of_tensor));
-    checkpoint.tensors[name] = *checkpoint.owned.back();
+    checkpoint.add(name, Tensor(DType::kF32, of_tensor));
     return checkpoint.owned.back()->f32();
   };
   for (const auto& [name, matrix] : Matrices(shape).named()) {
@@ -155,9 +154,8 @@ class TensorEngine final : public Engine {
 
 }  // namespace
 
-// All functions that create engines have this signature.
-// NOLINTNEXTLINE(performance-unnecessary-value-param)
-std::unique_ptr<Engine> make_tensor_engine(const Config& config, std::vector<double> weights) {
+std::unique_ptr<Engine> make_tensor_engine(const Config& config,
+                                           const std::vector<double>& weights) {
   return std::make_unique<TensorEngine>(config, weights);
 }
 
