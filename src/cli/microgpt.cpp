@@ -197,10 +197,10 @@ Trainer make_trainer(const MicrogptFlags& values) {
     LIMPID_CHECK(ArgumentError, std::ranges::find(kShape, change.option) == kShape.end(),
                  "{} is fixed by --load {}; leave it out", change.option, values.load);
   }
-  auto saved = microgpt::load_model(values.load);
+  const auto saved = microgpt::load_model(values.load);
   config.shape = saved.shape;
-  return {config, values.sample_only ? Dataset() : read_data(values), std::move(saved.alphabet),
-          std::move(saved.weights), make_engine};
+  return {config, values.sample_only ? Dataset() : read_data(values), saved.alphabet, saved.weights,
+          make_engine};
 }
 
 void save(const Trainer& trainer, const MicrogptFlags& values) {

@@ -71,12 +71,10 @@ Dataset Dataset::parse(std::string_view text, const std::string& name) {
     if (!document.empty()) dataset.documents_.emplace_back(document);
     begin = end + 1;
   }
-  if (dataset.documents_.empty()) {
-    throw FormatError(name, FormatError::kNoOffset, "text", "no documents; write one per line");
-  }
-  if (dataset.documents_.size() >= std::numeric_limits<uint32_t>::max()) {
-    throw FormatError(name, FormatError::kNoOffset, "text", "more than 2^32 documents");
-  }
+  if (dataset.documents_.empty())
+    throw_format_error(name, "text", "no documents; write one per line");
+  if (dataset.documents_.size() >= std::numeric_limits<uint32_t>::max())
+    throw_format_error(name, "text", "more than 2^32 documents");
   return dataset;
 }
 

@@ -45,15 +45,17 @@ class Engine {
 };
 
 // Creates the engine that computes with a graph of scalars, in f64. It is slow, and simple to read.
-std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<double> weights);
+std::unique_ptr<Engine> make_scalar_engine(const Config& config,
+                                           const std::vector<double>& weights);
 
 // Creates the engine that computes the same model with matrices and vectors and an explicit
 // derivative. T is float or double.
 template <typename T>
-std::unique_ptr<Engine> make_fast_engine(const Config& config, std::vector<double> weights);
+std::unique_ptr<Engine> make_fast_engine(const Config& config, const std::vector<double>& weights);
 
 // Creates the engine that describes the model to the decoder of all models (DecoderSpec) and trains
 // it as `limpid train` does, in f32.
-std::unique_ptr<Engine> make_tensor_engine(const Config& config, std::vector<double> weights);
+std::unique_ptr<Engine> make_tensor_engine(const Config& config,
+                                           const std::vector<double>& weights);
 
 }  // namespace limpid::microgpt

@@ -90,11 +90,12 @@ class FastEngine final : public Engine {
 }  // namespace
 
 template <typename T>
-std::unique_ptr<Engine> make_fast_engine(const Config& config, std::vector<double> weights) {
+std::unique_ptr<Engine> make_fast_engine(const Config& config, const std::vector<double>& weights) {
   return std::make_unique<FastEngine<T>>(config, weights);
 }
 
-template std::unique_ptr<Engine> make_fast_engine<float>(const Config&, std::vector<double>);
-template std::unique_ptr<Engine> make_fast_engine<double>(const Config&, std::vector<double>);
+template std::unique_ptr<Engine> make_fast_engine<float>(const Config&, const std::vector<double>&);
+template std::unique_ptr<Engine> make_fast_engine<double>(const Config&,
+                                                          const std::vector<double>&);
 
 }  // namespace limpid::microgpt

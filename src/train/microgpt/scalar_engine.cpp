@@ -89,9 +89,8 @@ AdamStep adam_step(const Config& config, int64_t step) {
           1.0 / (1.0 - std::pow(config.beta2, t)), config.adam_epsilon};
 }
 
-// All functions that create engines have this signature.
-// NOLINTNEXTLINE(performance-unnecessary-value-param)
-std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<double> weights) {
+std::unique_ptr<Engine> make_scalar_engine(const Config& config,
+                                           const std::vector<double>& weights) {
   return std::make_unique<ScalarEngine>(config, weights);
 }
 

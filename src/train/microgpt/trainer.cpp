@@ -29,39 +29,35 @@ void check_run(const Config& config) {
 
 }  // namespace
 
-Trainer::Trainer(Config config, Dataset dataset, const MakeEngine& make_engine)
+Trainer::Trainer(Config config, Dataset dataset)
     : config_(config), dataset_(std::move(dataset)), random_(config.seed) {
   check_run(config_);
   dataset_.shuffle(random_);
-  alphabet_ = dataset_.alphabet(config_.period_in_alphabet);
-  encode_documents();
-  config_.shape.vocab_size = alphabet_.vocab_size();
-  const Matrices matrices(config_.shape);
-  engine_ = make_engine(
-      config_, initial_weights(matrices, config_.deviation, config_.random_style, random_));
 }
 
-Trainer::Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<double> weights,
-                 const MakeEngine& make_engine)
-    : config_(config),
-      dataset_(std::move(dataset)),
-      alphabet_(std::move(alphabet)),
-      random_(config.seed) {
-  check_run(config_);
-  dataset_.shuffle(random_);
-  encode_documents();
-  config_.shape.vocab_size = alphabet_.vocab_size();
+Trainer::Trainer(Config config, Dataset dataset, const MakeEngine& make_engine)
+    : Trainer(config, std::move(dataset)) {
+  set_alphabet(dataset_.alphabet(config_.period_in_alphabet));
+  engine_ = make_engine(config_, initial_weights(Matrices(config_.shape), config_.deviation,
+                                                 config_.random_style, random_));
+}
+
+Trainer::Trainer(Config config, Dataset dataset, Alphabet alphabet,
+                 const std::vector<double>& weights, const MakeEngine& make_engine)
+    : Trainer(config, std::move(dataset)) {
+  set_alphabet(std::move(alphabet));
   LIMPID_CHECK(ShapeError, std::ssize(weights) == Matrices(config_.shape).n_params,
                "{} weights do not fit a model of {} parameters", weights.size(),
                Matrices(config_.shape).n_params);
-  engine_ = make_engine(config_, std::move(weights));
+  engine_ = make_engine(config_, weights);
 }
 
-void Trainer::encode_documents() {
+void Trainer::set_alphabet(Alphabet alphabet) {
+  alphabet_ = std::move(alphabet);
+  config_.shape.vocab_size = alphabet_.vocab_size();
   encoded_.resize(dataset_.documents().size());
-  for (size_t i = 0; i < encoded_.size(); ++i) {
+  for (size_t i = 0; i < encoded_.size(); ++i)
     alphabet_.encode(dataset_.documents()[i], encoded_[i]);
-  }
 }
 
 // Batches go through the shuffled documents in order and begin again at the end: with 5 documents

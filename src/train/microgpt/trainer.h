@@ -13,14 +13,14 @@ namespace limpid::microgpt {
 // Runs an engine on a dataset: shuffled documents in batches, one Adam step per batch.
 class Trainer {
  public:
-  using MakeEngine =
-      std::function<std::unique_ptr<Engine>(const Config& config, std::vector<double> weights)>;
+  using MakeEngine = std::function<std::unique_ptr<Engine>(const Config& config,
+                                                           const std::vector<double>& weights)>;
 
   // Shuffles the data and then draws the weights, both from the seed. `config.shape` gets its
   // vocabulary size from the data. Throws ArgumentError.
   Trainer(Config config, Dataset dataset, const MakeEngine& make_engine);
   // Continues with given weights (in the order of Matrices) and the alphabet of their training.
-  Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<double> weights,
+  Trainer(Config config, Dataset dataset, Alphabet alphabet, const std::vector<double>& weights,
           const MakeEngine& make_engine);
 
   const Config& config() const { return config_; }
@@ -46,7 +46,10 @@ class Trainer {
   std::string sample();
 
  private:
-  void encode_documents();
+  // Shuffles the data. The other constructors go on from here.
+  Trainer(Config config, Dataset dataset);
+  // Encodes the documents.
+  void set_alphabet(Alphabet alphabet);
 
   Config config_;
   Dataset dataset_;
