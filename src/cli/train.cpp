@@ -300,6 +300,12 @@ int follow(const TrainFlags& values, const RunOptions& options) {
   return kExitOk;
 }
 
+// A run that is stopped before its first step leaves nothing, like one that fails.
+void check_not_stopped(const InterruptGuard& interrupt) {
+  LIMPID_CHECK(Interrupted, !interrupt.interrupted(),
+               "stopped before the first step; nothing was saved");
+}
+
 int run(const TrainFlags& values) {
   RunOptions options;
   if (n_launched_processes() > 1) options.ranks = make_mpi_ranks();
@@ -308,13 +314,18 @@ int run(const TrainFlags& values) {
   if (options.ranks->rank() > 0) return follow(values, options);
   const double f32_limit =  // of all ranks together
       measure_f32_limit(options.n_threads) * options.ranks->size();
+  const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
   ProgressBar tokenizing("tokenizing");
-  options.progress = tokenizing.of_bytes();
+  options.progress = [&interrupt, show = tokenizing.of_bytes()](uint64_t done, uint64_t total) {
+    check_not_stopped(interrupt);
+    return show(done, total);
+  };
   if (values.plan) return print_plan(values, options, f32_limit, tokenizing);
   RunFolder folder = open_folder(values, options.ranks->size());
   const std::string path = folder.path();
   TrainingRun training(std::move(folder), options);
   tokenizing.wipe();
+  check_not_stopped(interrupt);
   options.ranks->broadcast(path);
   if (!values.json) {
     write_out(plan_text(training.plan(), f32_limit));
@@ -322,7 +333,6 @@ int run(const TrainFlags& values) {
   }
   const int64_t first = training.trainer().n_updates();
   if (first > 0) print_log(fmt::format("going on from step {}", first));
-  const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
   Display display(training, f32_limit, values);
   while (!training.finished() && !training.stops(interrupt.interrupted()))
     display.show(training.step());

@@ -3,6 +3,7 @@
 import resource
 import shutil
 import signal
+import time
 
 import limpid_program
 from training_runs import Training
@@ -120,6 +121,20 @@ class Interruptions(Training):
         self.fine("train", "--resume", self.folder / "stopped")
         self.assertEqual(self.log("stopped"), self.log("whole"))
         self.assertEqual(self.weights("stopped"), self.weights("whole"))
+
+    def test_control_c_before_the_first_step_leaves_nothing(self):
+        self.data.write_text("".join(f"The cat sat on mat {i}.\n" for i in range(2_000_000)))
+        process = self.start(*self.command("a"))
+        settings = self.folder / "a" / "run.json"
+        until = time.monotonic() + 60
+        while not settings.exists():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"stopped before the first step; nothing was saved", err)
+        self.assertFalse((self.folder / "a").exists())
 
     def test_a_stop_keeps_no_weights_that_diverged(self):
         """Of each step the update is so large that the next loss may not be finite."""
