@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -17,6 +14,7 @@
 #include "base/thread_pool.h"
 #include "generate/chat_prompt.h"
 #include "train/bpe/count_words.h"
+#include "train/text_pieces.h"
 #include "train/token_cache.h"
 
 namespace limpid {
@@ -239,66 +237,27 @@ void append(TokenDocuments& all, const TokenDocuments& part) {
   all.learned.insert(all.learned.end(), part.learned.begin(), part.learned.end());
 }
 
-// What the threads share while they tokenize. Pieces are taken in order, so the first one that
-// fails is always tried, and its error is the one that is reported.
-class Tokenization {
- public:
-  Tokenization(const Tokenizer& tokenizer, const ChatTemplate* chat_template,
-               const DataOptions& options, std::span<const Piece> pieces)
-      : tokenizer_(tokenizer), chat_template_(chat_template), options_(options), pieces_(pieces) {
-    for (const Piece& piece : pieces) n_bytes_ += piece.text.size();
-  }
-
-  TokenDocuments run(ThreadPool& pool) {
-    std::vector<TokenDocuments> parts(pieces_.size());
-    pool.run([&](int /*thread*/) {
-      for (size_t i = 0; (i = next_++) < end_;) tokenize(i, parts[i]);
-    });
-    if (error_) std::rethrow_exception(error_);
-    TokenDocuments all;
-    size_t n_ids = 0;
-    for (const TokenDocuments& part : parts) n_ids += part.ids.size();
-    all.ids.reserve(n_ids);  // to grow it would copy it, and need memory for both copies
-    for (TokenDocuments& part : parts) append(all, std::exchange(part, {}));
-    if (!all.learned.empty()) all.learned.resize(all.ids.size(), 1);
-    return all;
-  }
-
- private:
-  void tokenize(size_t i, TokenDocuments& documents) {
-    const Piece& piece = pieces_[i];
-    try {
-      if (piece.is_json_lines) {
-        append_json_lines(documents, piece, tokenizer_, chat_template_);
-      } else {
-        append_text(documents, piece, tokenizer_);
-      }
-      report(piece.text.size());
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (i < end_) error_ = std::current_exception();
-      end_ = std::min<size_t>(end_, i);
+TokenDocuments tokenize(std::span<const Piece> pieces, const Tokenizer& tokenizer,
+                        const ChatTemplate* chat_template, const DataOptions& options,
+                        ThreadPool& pool) {
+  std::vector<std::string_view> texts;
+  for (const Piece& piece : pieces) texts.push_back(piece.text);
+  std::vector<TokenDocuments> parts(pieces.size());
+  for_each_piece(texts, pool, "tokenizing", options.progress, [&](size_t i, int /*thread*/) {
+    if (pieces[i].is_json_lines) {
+      append_json_lines(parts[i], pieces[i], tokenizer, chat_template);
+    } else {
+      append_text(parts[i], pieces[i], tokenizer);
     }
-  }
-
-  void report(size_t n_bytes) {
-    const std::lock_guard lock(mutex_);
-    n_done_ += n_bytes;
-    LIMPID_CHECK(ResourceError, !options_.progress || options_.progress(n_done_, n_bytes_),
-                 "tokenizing was cancelled");
-  }
-
-  const Tokenizer& tokenizer_;
-  const ChatTemplate* chat_template_;
-  const DataOptions& options_;
-  std::span<const Piece> pieces_;
-  uint64_t n_bytes_ = 0;
-  std::atomic<size_t> next_ = 0;
-  std::atomic<size_t> end_ = pieces_.size();  // of the pieces that are worth trying
-  std::mutex mutex_;                          // for all below
-  uint64_t n_done_ = 0;
-  std::exception_ptr error_;
-};
+  });
+  TokenDocuments all;
+  size_t n_ids = 0;
+  for (const TokenDocuments& part : parts) n_ids += part.ids.size();
+  all.ids.reserve(n_ids);  // to grow it would copy it, and need memory for both copies
+  for (TokenDocuments& part : parts) append(all, std::exchange(part, {}));
+  if (!all.learned.empty()) all.learned.resize(all.ids.size(), 1);
+  return all;
+}
 
 }  // namespace
 
@@ -339,7 +298,7 @@ DocumentView read_documents(std::span<const std::string> paths, const Tokenizer&
   }
   std::vector<Piece> pieces;
   for (size_t i = 0; i < paths.size(); ++i) add_pieces(paths[i], texts[i], tokenizer, pieces);
-  TokenDocuments documents = Tokenization(tokenizer, chat_template, options, pieces).run(pool);
+  TokenDocuments documents = tokenize(pieces, tokenizer, chat_template, options, pool);
   if (cache.empty()) return documents;
   try {
     write_token_cache(cache, key, documents, pool);

@@ -1,13 +1,13 @@
 // Files of text and of dialogues, tokenized.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
+#include "train/text_pieces.h"
 #include "train/token_documents.h"
 
 namespace limpid {
@@ -22,9 +22,7 @@ std::string read_texts(std::span<const std::string> paths);
 struct DataOptions {
   int n_threads = 0;           // 0: as many as cores
   std::string cache_folder{};  // where tokens are kept for the next time; "": nowhere
-  // Called while data is tokenized, by one thread at a time, with the bytes so far and in all.
-  // False cancels.
-  std::function<bool(uint64_t done, uint64_t total)> progress{};
+  ByteProgress progress{};     // while data is tokenized
 };
 
 // Tokenizes files. A file whose name ends in .jsonl has an object in each line: {"text": "…"} is a

@@ -200,8 +200,8 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
                      .seed = static_cast<uint64_t>(settings.seed),
                      .n_threads = options.n_threads};
   trainer_ = std::make_unique<Trainer>(
-      *inputs.checkpoint, make_executor(options.executor, {.n_threads = options.n_threads}),
-      inputs.training, std::move(inputs.documents), std::move(inputs.held_out));
+      *inputs.checkpoint, make_cpu_executor({.n_threads = options.n_threads}), inputs.training,
+      std::move(inputs.documents), std::move(inputs.held_out));
   if (saved) {
     const std::string state = (fs::path(saved->path) / kStateFile).string();
     trainer_->load_state(state);

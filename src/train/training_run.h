@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "tokenizer/tokenizer.h"
 #include "train/run_folder.h"
+#include "train/text_pieces.h"
 #include "train/trainer.h"
 #include "train/training_plan.h"
 #include "train/training_sample.h"
@@ -16,14 +16,12 @@
 namespace limpid {
 
 struct RunOptions {
-  std::string executor = "cpu";
   int n_threads = 0;
   // The processes that train together. Rank 0 opens the folder, and constructs its TrainingRun
   // before the other ranks do.
   std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();
   std::string token_cache{};  // the folder for tokenized data; "": none
-  // Called while data is tokenized, with the bytes so far and in all. False cancels.
-  std::function<bool(uint64_t done, uint64_t total)> progress{};
+  ByteProgress progress{};    // while data is tokenized
 };
 
 // The measurements of a step, with the held-out loss and a sample of the model's text if they were

@@ -123,8 +123,8 @@ class Interruptions(Training):
         self.assertEqual(self.weights("stopped"), self.weights("whole"))
 
     def test_control_c_before_the_first_step_leaves_nothing(self):
-        self.data.write_text("".join(f"The cat sat on mat {i}.\n" for i in range(2_000_000)))
-        process = self.start(*self.command("a"))
+        self.data.write_text("".join(f"The cat sat on mat {i}.\n" for i in range(1_000_000)))
+        process = self.start(*self.command("a", "--tokenizer", "bytes"))
         settings = self.folder / "a" / "run.json"
         until = time.monotonic() + 60
         while not settings.exists():

@@ -1,12 +1,10 @@
 #include "train/bpe/count_words.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 
 #include "base/check.h"
-#include "base/thread_pool.h"
 #include "tokenizer/pre_tokenizer_scanners.h"
+#include "train/text_pieces.h"
 
 namespace limpid::bpe {
 namespace {
@@ -86,63 +84,6 @@ uint64_t count_part(std::string_view part, const CountOptions& options, WordCoun
                                 p < end ? static_cast<uint8_t>(*p) : 0));
 }
 
-// A part of one of the texts.
-struct Part {
-  size_t text;
-  std::string_view bytes;
-};
-
-// What the threads share while they count.
-class Counter {
- public:
-  Counter(std::span<const TrainingText> texts, const CountOptions& options)
-      : texts_(texts), options_(options) {
-    for (size_t i = 0; i < texts.size(); ++i) {
-      for (const std::string_view bytes : divide_text(texts[i].bytes, options)) {
-        parts_.push_back({i, bytes});
-        n_bytes_ += bytes.size();
-      }
-    }
-  }
-
-  // Counts parts until none is left.
-  void work(CountedWords& counted) {
-    for (size_t i = 0; (i = next_++) < parts_.size() && !stopped_;) {
-      const Part& part = parts_[i];
-      if (unicode::is_valid(part.bytes)) {
-        counted.n_words += count_part(part.bytes, options_, counted.counts);
-        report(part.bytes.size());
-      } else {
-        const std::lock_guard lock(mutex_);
-        damaged_ = std::min(damaged_, part.text);
-      }
-    }
-  }
-
-  // Throws for what the threads met. Of several damaged texts the message names the first.
-  void check() const {
-    if (damaged_ < texts_.size()) fail_utf8(texts_[damaged_]);
-    LIMPID_CHECK(ResourceError, !stopped_, "counting words was cancelled");
-  }
-
- private:
-  void report(size_t n_bytes) {
-    const std::lock_guard lock(mutex_);
-    n_done_ += n_bytes;
-    if (options_.progress && !options_.progress(n_done_, n_bytes_)) stopped_ = true;
-  }
-
-  std::span<const TrainingText> texts_;
-  const CountOptions& options_;
-  std::vector<Part> parts_;
-  std::atomic<size_t> next_ = 0;  // of parts_
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;  // for all below
-  uint64_t n_done_ = 0;
-  uint64_t n_bytes_ = 0;
-  size_t damaged_ = SIZE_MAX;  // the first text that is not UTF-8
-};
-
 }  // namespace
 
 std::vector<std::string_view> divide_text(std::string_view text, const CountOptions& options) {
@@ -165,11 +106,19 @@ std::vector<std::string_view> divide_text(std::string_view text, const CountOpti
 }
 
 CountedWords count_words(std::span<const TrainingText> texts, const CountOptions& options) {
-  Counter counter(texts, options);
+  std::vector<std::string_view> parts;
+  std::vector<const TrainingText*> text_of;  // each part
+  for (const TrainingText& text : texts) {
+    for (const std::string_view part : divide_text(text.bytes, options)) parts.push_back(part);
+    text_of.resize(parts.size(), &text);
+  }
   ThreadPool pool(options.n_threads);
   std::vector<CountedWords> counted(static_cast<size_t>(pool.size()));
-  pool.run([&](int i) { counter.work(counted[static_cast<size_t>(i)]); });
-  counter.check();
+  for_each_piece(parts, pool, "counting words", options.progress, [&](size_t i, int thread) {
+    if (!unicode::is_valid(parts[i])) fail_utf8(*text_of[i]);
+    CountedWords& own = counted[static_cast<size_t>(thread)];
+    own.n_words += count_part(parts[i], options, own.counts);
+  });
   CountedWords all = std::move(counted.front());
   for (size_t i = 1; i < counted.size(); ++i) {
     all.counts.add_all(counted[i].counts);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 
 #include "tokenizer/pre_tokenizer.h"
 #include "train/bpe/word_counts.h"
+#include "train/text_pieces.h"
 
 namespace limpid {
 
@@ -26,9 +26,7 @@ struct CountOptions {
   bool each_line = false;       // each line, with its line break, is a text of its own
   int n_threads = 0;            // 0: one per core
   size_t part_bytes = 1 << 20;  // the least size of the parts into which texts are divided
-  // Receives the bytes that are done, and the total, from one thread at a time; returning false
-  // cancels.
-  std::function<bool(uint64_t done, uint64_t total)> progress = {};
+  ByteProgress progress = {};
 };
 
 struct CountedWords {
