@@ -37,6 +37,8 @@ std::string duration(double seconds) {
                    : fmt::format("{} s", s);
 }
 
+std::string time_left(double seconds) { return duration(seconds) + " left"; }
+
 // A field of points in characters: 2 x 4 of braille, or 1 x 1.
 class Field {
  public:
@@ -140,8 +142,6 @@ Json plan_json(const TrainingPlan& plan, double f32_limit) {
 }
 
 // ---- while it runs -----------------------------------------------------------------------------
-
-std::string time_left(double seconds) { return duration(seconds) + " left"; }
 
 std::string step_line(const RunReport& report, const TrainingPace& pace) {
   std::string line =

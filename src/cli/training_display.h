@@ -31,8 +31,6 @@ std::string step_line(const RunReport& report, const TrainingPace& pace);
 // most important ones first. `val_loss` is the last one measured; negative: none.
 std::string step_note(const RunReport& report, const TrainingPace& pace, double val_loss,
                       size_t n_columns);
-// "3 min left".
-std::string time_left(double seconds);
 
 // The losses over the steps, drawn with characters in lines of fewer than `n_columns`, held-out
 // ones as `o`; "" where there are fewer than two losses or 30 columns. With `braille`, eight points

@@ -27,6 +27,18 @@ void expect_refused(const std::string& path, const char* text) {
   }
 }
 
+TEST(Checkpoint, OwnsTheTensorsThatAreAdded) {
+  const std::vector<float> values = {1, 2};
+  Checkpoint checkpoint;
+  checkpoint.add("b", Tensor(DType::kF32, Shape{3}));
+  checkpoint.add("a", Tensor(DType::kF32, Shape{1}));
+  checkpoint.add("b", Tensor::of(Shape{2}, values));  // instead of the first one
+  EXPECT_EQ(checkpoint.tensor_order, (std::vector<std::string>{"b", "a"}));
+  Tensor storage;
+  EXPECT_EQ(checkpoint.read("b", storage).f32()[1], 2);
+  EXPECT_EQ(checkpoint.find("b")->shape, Shape{2});
+}
+
 TEST(OpenCheckpoint, KnowsGgufByItsMagic) {
   TempFolder folder;
   const std::string path = folder.write("no-extension", serialize(gguf_test::small_sketch()));
