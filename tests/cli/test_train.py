@@ -218,7 +218,7 @@ class Mistakes(Training):
         for alpha in ("0", "-8"):
             err = self.mistake("train", *model, "--lora", "2", "--lora-alpha", alpha)
             self.assertIn(f"lora-alpha is {alpha}; it must be more than 0", err)
-        err = self.mistake("train", *model, "--lora", "1000000")
+        err = self.mistake("train", *model, "--lora", "1000000", "--out", self.folder / "o")
         self.assertIn("a rank of 1000000 is more than both sides of", err)
         err = self.mistake(*self.command("m", "--min-lr", "0.1"))
         self.assertIn("min-lr is 0.1; it must be at most lr, which is 0.01", err)
