@@ -35,6 +35,10 @@ struct MemoryPlan {
   uint64_t activations = 0;      // of one step of n_batch tokens
   uint64_t available = 0;        // free, according to the system or the control group; 0: unknown
   bool shares_memory = false;    // two devices have the same memory, which `available` counts once
+  // Quantised matrices of this block and of what comes after it stay in the file on a CPU, which
+  // unpacks them at each step, because memory has no room for their copies. kNoLayer: it has.
+  static constexpr int64_t kNoLayer = INT64_MAX;
+  int64_t first_layer_in_file = kNoLayer;
   std::vector<DevicePlan> devices{};  // one, or two that share the layers; the numbers are the sums
 
   // The memory that is allocated: everything except the mapped file.

@@ -65,6 +65,7 @@ std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint,
   bool is_cancelled = false;
   LoadOptions load;
   load.n_ctx = plan.n_ctx;
+  load.first_layer_in_file = plan.first_layer_in_file;
   load.progress = [&](uint64_t done, uint64_t total) {
     is_cancelled = options.progress && !options.progress(done, total);
     return !is_cancelled;

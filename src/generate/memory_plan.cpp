@@ -13,11 +13,40 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kContextStep = 256;
-// Layers leave a device for the CPU when a context of this size does not fit beside them.
+// Layers leave a device for the CPU, or memory for the file, when a context of this size does not
+// fit beside them.
 constexpr int64_t kLeastContext = 4096;
 
 std::string mebibytes(uint64_t n_bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(n_bytes) / (1U << 20U));
+}
+
+std::string part_text(const DevicePlan& part, int64_t n_ctx) {
+  return fmt::format("weights {}, KV cache of {} tokens {}, activations {}",
+                     mebibytes(part.weights), n_ctx, mebibytes(part.kv_cache),
+                     mebibytes(part.activations));
+}
+
+// What check_memory_plan says; "" for a plan that fits.
+std::string problem_of(const MemoryPlan& plan) {
+  const bool is_shared = plan.devices.size() > 1;
+  for (const DevicePlan& part : plan.devices) {
+    if (part.available == 0 || part.allocated() <= part.available) continue;
+    return fmt::format(
+        "{} {} of memory ({}), but {} are available: use {}a smaller context "
+        "(OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of fewer bits",
+        is_shared ? fmt::format("layers {} to {} on {} need", part.first_layer, part.end_layer - 1,
+                                part.device)
+                  : "the model needs",
+        mebibytes(part.allocated()), part_text(part, plan.n_ctx), mebibytes(part.available),
+        is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : "");
+  }
+  if (!plan.shares_memory || plan.available == 0 || plan.allocated() <= plan.available) return "";
+  return fmt::format(
+      "the model needs {} of the memory that both devices have ({}), but {} are available: use a "
+      "smaller context (OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of "
+      "fewer bits",
+      mebibytes(plan.allocated()), plan_text(plan), mebibytes(plan.available));
 }
 
 // The moments of a step at which most activations are alive, as numbers of columns (StepSize). They
@@ -49,10 +78,30 @@ class Planner {
         devices_(devices),
         sources_(weight_sources(checkpoint, spec)) {}
 
-  MemoryPlan plan() const {
+  MemoryPlan plan() {
+    const int64_t n_first = n_first_layers();
+    MemoryPlan whole = plan_of(n_first);
+    if (!options_.check_memory || problem_of(whole).empty()) return whole;
+    for (int64_t layer = spec_.n_layers; layer >= 0; --layer) {
+      for (WeightSource& source : sources_) source.stays_in_file = source.layer >= layer;
+      if (!all_fit(parts_of(n_first), wanted_context())) continue;
+      MemoryPlan plan = plan_of(n_first);
+      plan.first_layer_in_file = layer;
+      return plan;
+    }
+    return whole;
+  }
+
+ private:
+  struct Part {
+    const Executor* executor;
+    DevicePlan plan;  // without kv_cache, which depends on the context
+  };
+
+  MemoryPlan plan_of(int64_t n_first) const {
     MemoryPlan plan;
     plan.n_ctx_train = spec_.n_ctx_train;
-    const std::vector<Part> parts = parts_of(n_first_layers());
+    const std::vector<Part> parts = parts_of(n_first);
     plan.shares_memory = share_memory(parts);
     plan.n_ctx = options_.n_ctx;
     if (plan.n_ctx == 0) {
@@ -77,12 +126,6 @@ class Planner {
     return plan;
   }
 
- private:
-  struct Part {
-    const Executor* executor;
-    DevicePlan plan;  // without kv_cache, which depends on the context
-  };
-
   // A derived tensor is a copy that stays in memory, unless its parts are used in the file.
   bool is_copied(const std::string& name) const {
     const auto made = checkpoint_.derived.find(name);
@@ -93,14 +136,16 @@ class Planner {
     if (!devices_.second) return spec_.n_layers;
     if (options_.gpu_layers != OpenOptions::kLayersThatFit)
       return std::min(options_.gpu_layers, spec_.n_layers);
-    const int64_t n_ctx =
-        options_.n_ctx > 0 ? options_.n_ctx : std::min(kLeastContext, spec_.n_ctx_train);
     for (int64_t n = spec_.n_layers; n > 0; --n) {
       const std::vector<Part> parts = parts_of(n);
-      const bool both_fit = !share_memory(parts) || fit(parts, n_ctx);
-      if (both_fit && fit({&parts.front(), 1}, n_ctx)) return n;
+      const bool both_fit = !share_memory(parts) || fit(parts, wanted_context());
+      if (both_fit && fit({&parts.front(), 1}, wanted_context())) return n;
     }
     return 0;
+  }
+  // A context of this size is worth more than layers on a faster device.
+  int64_t wanted_context() const {
+    return options_.n_ctx > 0 ? options_.n_ctx : std::min(kLeastContext, spec_.n_ctx_train);
   }
 
   // ---- the parts that lie in one memory: one, or both where they share it ----
@@ -120,6 +165,12 @@ class Planner {
     uint64_t wanted = 0;
     for (const Part& part : parts) wanted += part.plan.allocated() + cache_bytes(part, n_ctx);
     return available == 0 || wanted <= available - available / 10;
+  }
+  bool all_fit(std::span<const Part> parts, int64_t n_ctx) const {
+    return (!share_memory(parts) || fit(parts, n_ctx)) &&
+           std::ranges::all_of(parts, [&](const Part& part) {
+             return fit({&part, 1}, n_ctx);
+           });
   }
   int64_t n_ctx_that_fits(std::span<const Part> parts) const {
     const uint64_t available = available_to(parts);
@@ -218,12 +269,6 @@ class Planner {
   std::vector<WeightSource> sources_;
 };
 
-std::string part_text(const DevicePlan& part, int64_t n_ctx) {
-  return fmt::format("weights {}, KV cache of {} tokens {}, activations {}",
-                     mebibytes(part.weights), n_ctx, mebibytes(part.kv_cache),
-                     mebibytes(part.activations));
-}
-
 }  // namespace
 
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
@@ -242,24 +287,7 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
 }
 
 void check_memory_plan(const MemoryPlan& plan) {
-  const bool is_shared = plan.devices.size() > 1;
-  for (const DevicePlan& part : plan.devices) {
-    if (part.available == 0 || part.allocated() <= part.available) continue;
-    throw ResourceError(fmt::format(
-        "{} {} of memory ({}), but {} are available: use {}a smaller context "
-        "(OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of fewer bits",
-        is_shared ? fmt::format("layers {} to {} on {} need", part.first_layer, part.end_layer - 1,
-                                part.device)
-                  : "the model needs",
-        mebibytes(part.allocated()), part_text(part, plan.n_ctx), mebibytes(part.available),
-        is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : ""));
-  }
-  LIMPID_CHECK(ResourceError,
-               !plan.shares_memory || plan.available == 0 || plan.allocated() <= plan.available,
-               "the model needs {} of the memory that both devices have ({}), but {} are "
-               "available: use a smaller context (OpenOptions::n_ctx), a smaller batch "
-               "(OpenOptions::n_batch), or a model of fewer bits",
-               mebibytes(plan.allocated()), plan_text(plan), mebibytes(plan.available));
+  if (const std::string problem = problem_of(plan); !problem.empty()) throw ResourceError(problem);
 }
 
 std::string plan_text(const MemoryPlan& plan) {

@@ -21,6 +21,10 @@ namespace limpid {
 // devices have the same memory (a GPU named twice, or the CPU with OpenCL on the CPU), both parts
 // must fit into it.
 //
+// File: if the model does not fit, quantised matrices of the last layers stay in the file, of as
+// few layers as possible (WeightSource::stays_in_file). The context is then at least that for which
+// layers leave a device. With `options.check_memory` false all are copied.
+//
 // Throws FormatError for a tensor that is missing or has a wrong shape, and ShapeError for sizes
 // that overflow.
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,

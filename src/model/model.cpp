@@ -19,8 +19,8 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
   model->n_ctx_ = options.n_ctx > 0 ? options.n_ctx : model->spec_.n_ctx_train;
   model->n_adapters_ = n_lora_adapters(*model->checkpoint_);
   check_context(model->spec_, model->n_ctx_);
-  model->weights_ =
-      load_weights(*model->checkpoint_, model->spec_, *model->executor_, options.progress);
+  model->weights_ = load_weights(*model->checkpoint_, model->spec_, *model->executor_,
+                                 options.progress, options.first_layer_in_file);
   if (model->spec_.position == PositionKind::kRope) {
     std::vector<double> frequencies = model->spec_.rope.inverse_frequencies;
     frequencies.resize(static_cast<size_t>(n_loaded_angles(model->spec_) / 2), 0.0);

@@ -18,6 +18,7 @@ namespace limpid {
 // Options of Model::load.
 struct LoadOptions {
   int64_t n_ctx = 0;  // length of the longest sequence (rope table); 0: as trained
+  int64_t first_layer_in_file = INT64_MAX;  // as in load_weights
   // Called from time to time with the bytes loaded so far and the total. Returning false cancels
   // the load (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress{};

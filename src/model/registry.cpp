@@ -188,7 +188,8 @@ std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const Dec
 
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             Executor& executor,
-                            const std::function<bool(uint64_t done, uint64_t total)>& progress) {
+                            const std::function<bool(uint64_t done, uint64_t total)>& progress,
+                            int64_t first_layer_in_file) {
   const TensorTable table = tensor_table(checkpoint, spec);
   refuse_unknown_tensors(checkpoint, table);
   TensorSource source(checkpoint, table.weights->derived);
@@ -196,7 +197,8 @@ DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spe
   for (const auto& [name, tensor] : checkpoint.tensors) total += tensor.n_bytes();
   uint64_t done = 0;
   for (const TensorEntry& entry : table.entries) {
-    if (const std::optional<WeightSource> weight = source.read(entry, spec.head_dim)) {
+    if (std::optional<WeightSource> weight = source.read(entry, spec.head_dim)) {
+      weight->stays_in_file = weight->layer >= first_layer_in_file;
       *entry.place = executor.load_weight(*weight);
       done += weight->tensor.n_bytes();
     }

@@ -2,7 +2,8 @@
 //
 // Where a weight lies after load_weight:
 //   a vector (norm, bias)                  decoded to f32, in half-split order
-//   a matrix of a quantised type           packed (packed_weight.h), a copy
+//   a matrix of a quantised type           packed (packed_weight.h), a copy; with stays_in_file in
+//                                          the file's map, and each step packs its rows again
 //   a matrix of F32, F16 or BF16           in the file's map, not copied
 //   a matrix of another plain type         decoded to f32
 //   an embedding table                     in the file's map; `embed` decodes the rows it needs
@@ -51,7 +52,8 @@ std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options) {
 uint64_t CpuExecutor::weight_bytes(const WeightSource& source) const {
   const TensorView& tensor = source.tensor;
   if (!is_matrix(source.use)) return 0;
-  if (is_quantized(tensor.dtype)) return PackedWeight::packed_bytes(tensor);
+  if (is_quantized(tensor.dtype))
+    return source.stays_in_file ? 0 : PackedWeight::packed_bytes(tensor);
   return is_plain_float(tensor.dtype) ? 0 : tensor_bytes(DType::kF32, tensor.shape);
 }
 
@@ -67,7 +69,10 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   }
   check_heads(source);
   loaded.rows = StoredRows(source);
-  if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
+  if (is_matrix(source.use) && is_quantized(tensor.dtype) && source.stays_in_file) {
+    const auto n_bytes = static_cast<uint64_t>(packed_group_bytes(tensor) * pool_.size());
+    if (packing_scratch_.size() < n_bytes) packing_scratch_ = AlignedBuffer(n_bytes);
+  } else if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
     loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
   } else if (is_matrix(source.use) && !is_plain_float(tensor.dtype)) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));

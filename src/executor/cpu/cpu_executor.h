@@ -74,7 +74,7 @@ class CpuExecutor final : public Executor {
     TensorView tensor;                 // dtype and shape of `rows`; of a vector, the file's
     StoredRows rows;                   // in the file, or in `decoded`
     Tensor decoded;                    // of a plain type that no kernel reads
-    PackedWeight packed;               // of a quantised type
+    PackedWeight packed;               // of a quantised type, unless it stays in the file
     std::vector<float> vector;         // WeightUse::kVector
     int64_t interleaved_head_dim = 0;  // > 0: rows are interleaved pairs
   };
@@ -120,6 +120,10 @@ class CpuExecutor final : public Executor {
   // Rows of some groups of one projection, of the x that its kernel reads.
   void linear_groups(const float* x, int64_t n_tokens, const Projection& projection,
                      const GroupRange& groups, int thread);
+  // The same for a quantised weight that stays in the file: packs a group and multiplies it, then
+  // the next one. `task` has all but the weight.
+  void linear_in_file(const LoadedWeight& weight, LinearTask task, const GroupRange& groups,
+                      int thread);
   bool is_quantized_weight(const Weight& weight) const;
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
@@ -141,6 +145,7 @@ class CpuExecutor final : public Executor {
   int64_t widest_ = 1;                // columns of an activation, results of heads aside
   int64_t widest_head_ = 1;           // and of those
   AlignedBuffer linear_scratch_;      // [threads, kLinearScratch]
+  AlignedBuffer packing_scratch_;     // [threads], a group of the widest weight in the file each
   AlignedBuffer attention_scratch_;   // [threads, attention_floats_]
   AlignedBuffer attention_partials_;  // of attend_split, for any number of its tasks
   int64_t attention_floats_ = 0;

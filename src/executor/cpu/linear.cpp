@@ -6,8 +6,10 @@
 // the next. So no thread is idle during the small matrices of K and V. Example: Q of Llama 3.2 1B
 // has 128 groups (0 to 127), K and V have 32 each (128 to 159, 160 to 191).
 #include <algorithm>
+#include <cstring>
 
 #include "executor/check_shapes.h"
+#include "executor/cpu/block_codes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {
@@ -90,7 +92,7 @@ void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, con
 }
 
 bool CpuExecutor::is_quantized_weight(const Weight& weight) const {
-  return loaded(weight).packed.rows() > 0;
+  return is_quantized(loaded(weight).tensor.dtype);
 }
 
 Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection> projections) {
@@ -137,8 +139,9 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
                                 const GroupRange& groups, int thread) {
   const LoadedWeight& weight = loaded(projection.weight);
   const float* bias = projection.bias ? loaded(projection.bias).vector.data() : nullptr;
-  if (weight.packed.rows() > 0) {
-    LinearTask task = weight.packed.task(groups.first_row / kGroupRows);
+  if (is_quantized_weight(projection.weight)) {
+    LinearTask task;
+    if (weight.packed.rows() > 0) task = weight.packed.task(groups.first_row / kGroupRows);
     task.x = reinterpret_cast<const std::byte*>(x);
     task.n_tokens = n_tokens;
     task.y = groups.y;
@@ -147,6 +150,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     task.group_begin = groups.begin - groups.first_row / kGroupRows;
     task.group_end = groups.end - groups.first_row / kGroupRows;
     task.prefetch = weight_reading_.prefetch_packed || n_tokens > 2;
+    if (weight.packed.rows() == 0) return linear_in_file(weight, task, groups, thread);
     kernels_.linear_quantized(task);
     return;
   }
@@ -167,6 +171,30 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     task.row_begin = std::max(groups.begin * kGroupRows, range.begin) - range.begin;
     task.row_end = std::min(groups.end * kGroupRows, range.end) - range.begin;
     if (task.row_begin < task.row_end) kernels_.linear_float(task);
+  }
+}
+
+void CpuExecutor::linear_in_file(const LoadedWeight& weight, LinearTask task,
+                                 const GroupRange& groups, int thread) {
+  const TensorView& tensor = weight.tensor;
+  const RowOrder order =
+      weight.interleaved_head_dim > 0 ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
+  const auto n_bytes = static_cast<size_t>(packed_group_bytes(tensor));
+  std::byte* packed = packing_scratch_.data() + static_cast<size_t>(thread) * n_bytes;
+  task.format = packed_format(tensor.dtype);
+  task.weight = packed;
+  task.cols = tensor.shape.cols();
+  task.group_begin = 0;
+  task.group_end = 1;
+  const float* bias = task.bias;
+  for (int64_t group = groups.begin; group < groups.end; ++group) {
+    std::memset(packed, 0, n_bytes);
+    pack_groups(tensor, order, weight.interleaved_head_dim, group, group + 1, packed);
+    const int64_t row = group * kGroupRows;
+    task.rows = std::min<int64_t>(kGroupRows, tensor.shape.rows() - row);
+    task.y = groups.y + (row - groups.first_row);
+    task.bias = bias == nullptr ? nullptr : bias + (row - groups.first_row);
+    kernels_.linear_quantized(task);
   }
 }
 

@@ -5,6 +5,7 @@
 // row r. Threads share out the groups, and one thread writes a whole group.
 #include "executor/cpu/packed_weight.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -65,12 +66,34 @@ void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* 
 
 }  // namespace
 
+int64_t packed_group_bytes(const TensorView& source) {
+  return packed_group_bytes(packed_layout(packed_format(source.dtype)), source.shape.cols());
+}
+
+void pack_groups(const TensorView& source, RowOrder row_order, int64_t head_dim, int64_t begin,
+                 int64_t end, std::byte* packed) {
+  const bool permuted = row_order == RowOrder::kInterleavedPairs;
+  const PackedLayout layout = packed_layout(packed_format(source.dtype));
+  const DTypeInfo& info = dtype_info(source.dtype);
+  const int64_t cols = source.shape.cols();
+  const int64_t end_row = std::min(end * kGroupRows, source.shape.rows());
+  for (int64_t row = begin * kGroupRows; row < end_row; ++row) {
+    const std::byte* from = source.row(permuted ? interleaved_row(row, head_dim, head_dim) : row);
+    auto* super = reinterpret_cast<uint8_t*>(packed) +
+                  (row / kGroupRows - begin) * packed_group_bytes(layout, cols);
+    for (int64_t col = 0; col < cols; col += layout.cols, super += layout.n_bytes) {
+      const int64_t n_cols = std::min<int64_t>(cols - col, layout.cols);
+      const BlockCodes codes =
+          take_apart(source.dtype, from + col / info.block_size * info.block_bytes, n_cols);
+      scatter(layout, codes, static_cast<int>(row % kGroupRows), super);
+    }
+  }
+}
+
 uint64_t PackedWeight::packed_bytes(const TensorView& source) {
-  const int64_t group_bytes =
-      packed_group_bytes(packed_layout(packed_format(source.dtype)), source.shape.cols());
   const int64_t n_groups = (source.shape.rows() + kGroupRows - 1) / kGroupRows;
-  const auto n_bytes =
-      checked_mul(static_cast<uint64_t>(n_groups), static_cast<uint64_t>(group_bytes));
+  const auto n_bytes = checked_mul(static_cast<uint64_t>(n_groups),
+                                   static_cast<uint64_t>(packed_group_bytes(source)));
   LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[PackedWeight] {} is too large",
                source.to_string());
   return *n_bytes;
@@ -83,28 +106,15 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
   LIMPID_CHECK(
       ShapeError, !permuted || (head_dim > 0 && head_dim % 2 == 0 && rows_ % head_dim == 0),
       "[PackedWeight] {} rows are not whole heads of {} rows, an even number", rows_, head_dim);
-  const PackedLayout layout = packed_layout(format_);
-  const int64_t group_bytes = packed_group_bytes(layout, cols_);
   data_ = AlignedBuffer(packed_bytes(source));
-
-  const DTypeInfo& info = dtype_info(source.dtype);
-  auto* packed = reinterpret_cast<uint8_t*>(data_.data());
-  const auto pack_groups = [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin * kGroupRows; row < end * kGroupRows && row < rows_; ++row) {
-      const std::byte* from = source.row(permuted ? interleaved_row(row, head_dim, head_dim) : row);
-      uint8_t* super = packed + row / kGroupRows * group_bytes;
-      for (int64_t col = 0; col < cols_; col += layout.cols, super += layout.n_bytes) {
-        const int64_t n_cols = cols_ - col < layout.cols ? cols_ - col : layout.cols;
-        const BlockCodes codes =
-            take_apart(source.dtype, from + col / info.block_size * info.block_bytes, n_cols);
-        scatter(layout, codes, static_cast<int>(row % kGroupRows), super);
-      }
-    }
+  const auto pack = [&](int64_t begin, int64_t end, int) {
+    pack_groups(source, row_order, head_dim, begin, end,
+                data_.data() + begin * packed_group_bytes(source));
   };
   if (pool != nullptr) {
-    pool->for_ranges(n_groups(), 1, pack_groups);
+    pool->for_ranges(n_groups(), 1, pack);
   } else {
-    pack_groups(0, n_groups(), 0);
+    pack(0, n_groups(), 0);
   }
 }
 

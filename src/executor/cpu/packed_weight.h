@@ -12,15 +12,23 @@
 
 namespace limpid {
 
+// Bytes of a group of 16 rows of a quantised dtype. Throws UnsupportedError for another dtype.
+int64_t packed_group_bytes(const TensorView& source);
+
+// Packs groups [begin, end) of `source`, [rows, cols] of any quantised dtype, to `packed`, whose
+// bytes are 0. With kInterleavedPairs the rows of each head of `head_dim` rows are put into
+// half-split order: row 2i of the source becomes row i of the head, row 2i + 1 becomes row i +
+// head_dim / 2.
+void pack_groups(const TensorView& source, RowOrder row_order, int64_t head_dim, int64_t begin,
+                 int64_t end, std::byte* packed);
+
 class PackedWeight {
  public:
   PackedWeight() = default;
 
-  // Packs `source`, [rows, cols] of any quantised dtype, on the threads of `pool` (null: the caller
-  // alone). With kInterleavedPairs the rows of each head of `head_dim` rows are put into half-split
-  // order: row 2i of the source becomes row i of the head, row 2i + 1 becomes row i + head_dim / 2.
-  // Throws ShapeError when rows are not whole heads of even size, UnsupportedError for a dtype that
-  // is not quantised, ResourceError without memory.
+  // Packs all groups of `source` on the threads of `pool` (null: the caller alone). Throws
+  // ShapeError when rows are not whole heads of even size, UnsupportedError for a dtype that is not
+  // quantised, ResourceError without memory.
   PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim, ThreadPool* pool);
 
   // Bytes that packing `source` takes. Throws UnsupportedError, and ShapeError when it is too
