@@ -1,6 +1,8 @@
 // One request over HTTP whose answer is read while it arrives, as a stream of events.
 #pragma once
 
+#include <curl/curl.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,10 +38,9 @@ class HttpExchange {
 
   // Throws ResourceError when libcurl cannot be set up.
   explicit HttpExchange(
-      const HttpRequest& request, GoOn go_on = [] { return true; });
+      HttpRequest request, GoOn go_on = [] { return true; });
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;
-  ~HttpExchange();
 
   // Waits for the header of the answer. 0 when `go_on` ended the exchange before. Throws HttpFault,
   // which names the address, when the server does not answer.
@@ -53,8 +54,38 @@ class HttpExchange {
   std::string read_all(size_t most);
 
  private:
-  struct Transfer;
-  std::unique_ptr<Transfer> transfer_;
+  template <auto release>
+  struct Release {
+    template <typename Handle>
+    void operator()(Handle* handle) const {
+      release(handle);
+    }
+  };
+
+  template <typename Value>
+  void set(CURLoption option, Value value);
+  void set_up_download();
+  void set_up_post();
+  // Waits until `is_enough` holds, the exchange has ended or `go_on` ended it. What came before a
+  // connection broke is given first, then the fault.
+  template <typename Predicate>
+  void go_on_until(Predicate is_enough);
+  void end();
+  long last_status() const;  // of the newest header, whole or not
+  static size_t on_body(const char* bytes, size_t size, size_t count, void* self) noexcept;
+  static size_t on_header_line(const char*, size_t size, size_t count, void* self) noexcept;
+
+  HttpRequest request_;
+  GoOn go_on_;
+  std::string received_;
+  bool has_header_ = false;  // of the answer, whole
+  bool is_over_ = false;
+  bool was_stopped_ = false;  // by go_on
+  std::optional<HttpFault> fault_;
+  // The last one is released first, which also takes it out of multi_.
+  std::unique_ptr<curl_slist, Release<curl_slist_free_all>> headers_;
+  std::unique_ptr<CURLM, Release<curl_multi_cleanup>> multi_;
+  std::unique_ptr<CURL, Release<curl_easy_cleanup>> easy_;
 };
 
 }  // namespace limpid::cli

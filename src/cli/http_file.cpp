@@ -114,29 +114,20 @@ Try fetch_rest(const HttpRequest& request, PartialFile& file, uint64_t n_bytes,
 
 }  // namespace
 
-void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take) {
+std::string http_get(const HttpRequest& request, uint64_t most) {
   try {
     HttpExchange exchange({request.url, request.token, {}, true});
     const int64_t status = exchange.status();
     if (status != kOk) fail_status(request, status);
-    uint64_t n_bytes = 0;
-    while (const std::optional<std::string> part = exchange.read()) {
-      n_bytes += part->size();
-      LIMPID_CHECK(ResourceError, n_bytes <= most,
-                   "cannot fetch {}: the answer is longer than {} bytes", request.url, most);
-      take(*part);
-    }
+    std::string text = exchange.read_all(most + 1);
+    LIMPID_CHECK(ResourceError, text.size() <= most,
+                 "cannot fetch {}: the answer is longer than {} bytes", request.url, most);
+    return text;
   } catch (const HttpFault& fault) {
     throw ResourceError(
         fmt::format("cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
                     request.url, fault.reason));
   }
-}
-
-std::string http_get(const HttpRequest& request, uint64_t most) {
-  std::string text;
-  http_get(request, most, [&](std::string_view part) { text += part; });
-  return text;
 }
 
 // The pause before another try is 0.1 s, and doubles with each try in a row without a byte: 0.2 s,

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "cli/http_exchange.h"
 
@@ -13,13 +12,8 @@ namespace limpid::cli {
 // Called with the number of bytes in the file; returning false stops the transfer.
 using HttpProgress = std::function<bool(uint64_t done)>;
 
-// Called with the next bytes of the answer. Its exceptions reach the caller.
-using HttpSink = std::function<void(std::string_view part)>;
-
-// Calls `take` with the answer's body, piece by piece. Throws ResourceError, which names the status
-// or the fault, also for a body of more than `most` bytes.
-void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take);
-// The same, in one string.
+// The answer's body. Throws ResourceError, which names the status or the fault, also for a body of
+// more than `most` bytes.
 std::string http_get(const HttpRequest& request, uint64_t most);
 
 // Fetches a file of `n_bytes` into `path`. Bytes that `path` holds already are kept, and only the

@@ -159,7 +159,7 @@ std::string file_name_of(const std::string& url) {
 }
 
 // The path of a copy of `url` in the cache. It is fetched the first time and kept.
-// An AtomicFile appears only when the download is complete, so a file that is there is whole.
+// The file appears only when the download is complete, so a file that is there is whole.
 std::string download_once(const std::string& url) {
   LIMPID_CHECK(ArgumentError, url.starts_with("https://") || url.starts_with("http://"),
                "{} does not begin with https:// or http://", url);
@@ -167,9 +167,7 @@ std::string download_once(const std::string& url) {
   const fs::path path = folder / file_name_of(url);
   if (!fs::exists(path)) {
     make_folder(folder);
-    AtomicFile file(path);
-    http_get({url, {}}, kMaxBytes, [&](std::string_view part) { file.write(part); });
-    file.commit();
+    write_file(path, http_get({url, {}}, kMaxBytes));
   }
   return path;
 }
