@@ -106,79 +106,52 @@ void fetch(const NamedModel& model, const fs::path& target, const std::string& w
   unpack_and_verify(model, download(model, scratch.path(), interrupt), target, interrupt);
 }
 
-// A model that `limpid pull` has put on this machine.
-struct InstalledModel {
+// What `limpid pull` has put on this machine under a name.
+struct LocalModel {
   std::string name;  // what -m takes: a short name, or ORGANISATION/MODEL
-  std::string path;  // the file, or the repository's folder
+  fs::path path;     // the file, or the repository's folder
+  // Those that pull creates: complete ones, their marks, and partial ones. A folder that a user put
+  // there by hand has none of them.
+  std::vector<fs::path> files{};
   uint64_t n_bytes = 0;
   bool is_partial = false;  // pull was stopped before all of its files were here
 };
 
-// The files that pull creates in a repository's folder: complete ones, their marks, and partial
-// ones.
-std::vector<fs::path> pulled_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::path& path : entries_of(folder)) {
-    if (path.extension() == kPartialEnding) files.push_back(path);
-    if (path.extension() != kMarkEnding) continue;
-    files.push_back(path);
-    files.push_back(fs::path(path).replace_extension());
-  }
-  return files;
-}
-
-// Whether or not it is here; then its size is 0.
-InstalledModel named(const NamedModel& model) {
-  const fs::path path = fs::path(models_directory()) / model.file_name();
-  return {std::string(model.name), path.string(), size_of_file(path)};
-}
-
-InstalledModel repository(const std::string& name) {
-  InstalledModel model{name, repository_folder(name), 0};
-  for (const fs::path& path : pulled_files(model.path)) {
-    model.n_bytes += size_of_file(path);
-    model.is_partial |= path.extension() == kPartialEnding;
-  }
-  return model;
-}
-
-// Those in models_directory(), by name. A folder is one that was pulled when a mark or a partial
-// file of pull lies in it; a folder that a user put there by hand has neither, and is left alone.
-std::vector<InstalledModel> installed_models() {
-  std::vector<InstalledModel> models;
-  for (const NamedModel& model : named_models()) {
-    if (fs::exists(named(model).path)) models.push_back(named(model));
-  }
-  for (const fs::path& organisation : entries_of(models_directory())) {
-    for (const fs::path& folder : entries_of(organisation)) {
-      const std::string name = organisation.filename().string() + "/" + folder.filename().string();
-      if (is_repository_name(name) && !pulled_files(folder).empty())
-        models.push_back(repository(name));
+LocalModel local_model(const std::string& name) {
+  LocalModel model{name, repository_folder(name)};
+  if (const NamedModel* named = find_named_model(name)) {
+    model.path = fs::path(models_directory()) / named->file_name();
+    if (fs::exists(fs::symlink_status(model.path))) model.files = {model.path};
+  } else {
+    for (const fs::path& path : entries_of(model.path)) {
+      const bool is_partial = path.extension() == kPartialEnding;
+      if (is_partial || path.extension() == kMarkEnding) model.files.push_back(path);
+      if (path.extension() == kMarkEnding)
+        model.files.push_back(fs::path(path).replace_extension());
+      model.is_partial |= is_partial;
     }
   }
-  return models;
+  for (const fs::path& path : model.files) model.n_bytes += size_of_file(path);
+  return model;
 }
 
 // Removes the files of a model that `pull` fetched, marks and parts included, then the folders that
 // became empty; other files stay. Gives what was removed.
-InstalledModel remove_model(const std::string& name) {
-  const NamedModel* short_name = find_named_model(name);
-  LIMPID_CHECK(ArgumentError, short_name != nullptr || is_repository_name(name),
+LocalModel remove_model(const std::string& name) {
+  const bool is_repository = is_repository_name(name);
+  LIMPID_CHECK(ArgumentError, is_repository || find_named_model(name) != nullptr,
                "'{}' is not a model that pull knows: give a name of limpid pull --list", name);
-  InstalledModel model = short_name != nullptr ? named(*short_name) : repository(name);
-  const std::vector<fs::path> files =
-      short_name != nullptr ? std::vector<fs::path>{model.path} : pulled_files(model.path);
-  const bool is_here = std::ranges::any_of(
-      files, [](const fs::path& path) { return fs::exists(fs::symlink_status(path)); });
-  LIMPID_CHECK(ArgumentError, is_here, "{} is not on this machine (limpid pull --list)", name);
+  LocalModel model = local_model(name);
+  LIMPID_CHECK(ArgumentError, !model.files.empty(),
+               "{} is not on this machine (limpid pull --list)", name);
   std::error_code error;
-  for (const fs::path& path : files) {
+  for (const fs::path& path : model.files) {
     fs::remove(path, error);
     LIMPID_CHECK(ResourceError, !error, "cannot remove {}: {}", path.string(), error.message());
   }
-  if (short_name == nullptr) {  // its folder and its organisation's, where nothing else is in them
+  if (is_repository) {  // its folder and its organisation's, where nothing else is in them
     fs::remove(model.path, error);
-    fs::remove(fs::path(model.path).parent_path(), error);
+    fs::remove(model.path.parent_path(), error);
   }
   return model;
 }
@@ -205,21 +178,25 @@ void declare(CLI::App& app, PullFlags& values) {
   add_switch(app, "--remove", values.remove, "remove what was pulled under that name");
 }
 
-// Short names, then what else is here.
+// Short names, then the repositories that are here, by name.
 void print_models() {
-  const std::vector<InstalledModel> here = installed_models();
   const auto line = [](std::string_view name, uint64_t n_bytes, std::string_view state,
                        std::string_view description) {
     write_out(
         fmt::format("{:24} {:>9}  {:9}  {}\n", name, format_bytes(n_bytes), state, description));
   };
   for (const NamedModel& model : named_models()) {
-    const bool is_here = std::ranges::find(here, model.name, &InstalledModel::name) != here.end();
+    const bool is_here = is_there(local_model(std::string(model.name)).path);
     line(model.name, model.n_bytes, is_here ? "installed" : "-", model.description);
   }
-  for (const InstalledModel& model : here) {
-    if (find_named_model(model.name) == nullptr)
-      line(model.name, model.n_bytes, model.is_partial ? "partial" : "installed", model.path);
+  for (const fs::path& organisation : entries_of(models_directory())) {
+    for (const fs::path& folder : entries_of(organisation)) {
+      const LocalModel model =
+          local_model(organisation.filename().string() + "/" + folder.filename().string());
+      if (is_repository_name(model.name) && !model.files.empty())
+        line(model.name, model.n_bytes, model.is_partial ? "partial" : "installed",
+             model.path.string());
+    }
   }
 }
 
@@ -244,8 +221,9 @@ void run(const PullFlags& values) {
   const std::string& name = values.name;
   LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
   if (values.remove) {
-    const InstalledModel removed = remove_model(name);
-    print_log(fmt::format("removed: {} ({})", removed.path, format_bytes(removed.n_bytes)));
+    const LocalModel removed = remove_model(name);
+    print_log(
+        fmt::format("removed: {} ({})", removed.path.string(), format_bytes(removed.n_bytes)));
     return;
   }
   if (is_repository_name(name)) {
