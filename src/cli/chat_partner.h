@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +38,5 @@ class ChatPartner {
   // set; otherwise "".
   virtual std::string length_note(const GenerationResult& result) = 0;
 };
-
-// Throws as the constructor of Chat does.
-std::unique_ptr<ChatPartner> make_local_partner(LanguageModel model, const ChatOptions& options);
 
 }  // namespace limpid::cli
