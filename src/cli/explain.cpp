@@ -11,21 +11,18 @@
 //   the executor     of --device, which computes
 //
 // The timer is inside, so that its times do not contain the work of the probe.
+#include "cli/explain.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/explain_report.h"
-#include "cli/explain_text.h"
 #include "cli/machine.h"
 #include "cli/model_path.h"
 #include "cli/output_path.h"
 #include "cli/terminal_text.h"
-#include "cli/what_if.h"
 #include "generate/engine.h"
 #include "insight/explain_chart.h"
-#include "insight/explain_page.h"
-#include "insight/explanation.h"
 #include "insight/explanation_json.h"
 
 namespace limpid::cli {
@@ -213,8 +210,7 @@ void run(const ExplainFlags& values) {
   if (!values.picture.empty()) check_picture(values.picture, probed.model->spec());
   options.n_prompt = std::ssize(ids);
   add_answer(*probed.model, tokenizer, values.n_predict, ids);
-  std::vector<Edit> edits = edits_of(values.what_if, *probed.model, *probed.probe, ids,
-                                     [&](std::string_view text) { return encoder.encode(text); });
+  std::vector<Edit> edits = edits_of(values.what_if, *probed.model, *probed.probe, ids, encoder);
   ProgressBar bar("explaining");
   options.progress = [&](int64_t done, int64_t total) { return bar.show(done, total), true; };
   probed.timer->take();  // those of the answer and the edits

@@ -9,13 +9,12 @@
 //
 // A head's habit is the share of its attention that goes to one kind of place, as a mean over the
 // tokens. Shares below 5 % are not listed: nearly every head has some attention for every place.
-#include "cli/explain_report.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "cli/explain.h"
 #include "cli/terminal_text.h"
 #include "insight/explanation_json.h"
 

@@ -1,9 +1,7 @@
-#include "cli/explain_text.h"
-
 #include <fmt/ranges.h>
 
 #include "base/check.h"
-#include "cli/flags.h"
+#include "cli/explain.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"

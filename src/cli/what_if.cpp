@@ -8,13 +8,12 @@
 //   steer    adds a direction at every token: the values for one text minus those for its
 //            opposite, as in "I love it" minus "I hate it". The text then goes on more like the
 //            first one.
-#include "cli/what_if.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "base/check.h"
+#include "cli/explain.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
@@ -38,8 +37,8 @@ std::vector<ModelPart> parts_of(std::string_view option, std::string_view list,
 }
 
 std::vector<TokenId> tokens_of(std::string_view option, const std::string& text,
-                               const Encode& encode) {
-  std::vector<TokenId> ids = encode(text);
+                               const TextEncoder& encoder) {
+  std::vector<TokenId> ids = encoder.encode(text);
   LIMPID_CHECK(ArgumentError, !ids.empty(), "{}: the text is empty, give at least one token",
                option);
   return ids;
@@ -59,8 +58,8 @@ int64_t absolute(int64_t position, int64_t n_tokens) {
 }
 
 void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
-               std::span<const TokenId> ids, const Encode& encode, std::vector<Edit>& edits) {
-  const std::vector<TokenId> source = tokens_of("--patch", *values.patch, encode);
+               std::span<const TokenId> ids, const TextEncoder& encoder, std::vector<Edit>& edits) {
+  const std::vector<TokenId> source = tokens_of("--patch", *values.patch, encoder);
   const int64_t n_source = std::ssize(source);
   std::vector<int64_t> positions = parse_integers(values.positions, "--positions");
   if (values.positions.empty()) {
@@ -83,12 +82,12 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
 // The direction from text B to text A: the difference of the part's values at the last token of
 // each.
 void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
-                  const Encode& encode, std::vector<Edit>& edits) {
+                  const TextEncoder& encoder, std::vector<Edit>& edits) {
   const std::string middle = fmt::format("L{}", model.spec().n_layers / 2);
   const std::vector<ModelPart> parts =
       parts_of("--at", values.parts.value_or(middle), model.spec());
-  const std::vector<TokenId> towards = tokens_of("--steer", *values.steer, encode);
-  const std::vector<TokenId> away = tokens_of("--minus", *values.minus, encode);
+  const std::vector<TokenId> towards = tokens_of("--steer", *values.steer, encoder);
+  const std::vector<TokenId> away = tokens_of("--minus", *values.minus, encoder);
   const auto plus = values_of_parts(model, probe, parts, towards);
   const auto minus = values_of_parts(model, probe, parts, away);
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -137,14 +136,14 @@ void check_what_if(const WhatIfFlags& values, const DecoderSpec& spec) {
 }
 
 std::vector<Edit> edits_of(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
-                           std::span<const TokenId> ids, const Encode& encode) {
+                           std::span<const TokenId> ids, const TextEncoder& encoder) {
   std::vector<Edit> edits;
   if (values.ablate) {
     for (const ModelPart& part : parts_of("--ablate", *values.ablate, model.spec()))
       edits.push_back({part});
   }
-  if (values.patch) add_patch(values, model, probe, ids, encode, edits);
-  if (values.steer) add_steering(values, model, probe, encode, edits);
+  if (values.patch) add_patch(values, model, probe, ids, encoder, edits);
+  if (values.steer) add_steering(values, model, probe, encoder, edits);
   return edits;
 }
 
