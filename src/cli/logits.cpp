@@ -56,12 +56,8 @@ std::vector<std::pair<int64_t, int64_t>> wanted_rows(const std::string& text, in
     positions = parse_integers(text, "--positions");
   }
   std::vector<std::pair<int64_t, int64_t>> rows;
-  for (const int64_t given : positions) {
-    const int64_t position = given < 0 ? given + n_tokens : given;
-    LIMPID_CHECK(ArgumentError, position >= 0 && position < n_tokens,
-                 "--positions: {} is outside the {}", given, count(n_tokens, "token"));
-    rows.emplace_back(position, static_cast<int64_t>(rows.size()));
-  }
+  for (const int64_t given : positions)
+    rows.emplace_back(absolute_position(given, n_tokens), static_cast<int64_t>(rows.size()));
   std::sort(rows.begin(), rows.end());
   return rows;
 }

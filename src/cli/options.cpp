@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "cli/model_path.h"
+#include "cli/output.h"
 #include "cli/sampler_settings.h"
 #include "generate/engine.h"
 #include "layouts/lora_adapter.h"
@@ -261,6 +262,13 @@ std::vector<TokenId> parse_token_ids(std::string_view text, std::string_view wha
     ids.push_back(*id);
   }
   return ids;
+}
+
+int64_t absolute_position(int64_t position, int64_t n_tokens) {
+  const int64_t found = position < 0 ? position + n_tokens : position;
+  LIMPID_CHECK(ArgumentError, found >= 0 && found < n_tokens, "--positions: {} is outside the {}",
+               position, count(n_tokens, "token"));
+  return found;
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -49,14 +49,6 @@ std::vector<float> row_of(const std::vector<float>& values, int64_t row, int64_t
   return {values.begin() + row * width, values.begin() + (row + 1) * width};
 }
 
-// Negative positions count from the end of each text, so that texts of two lengths can be aligned.
-int64_t absolute(int64_t position, int64_t n_tokens) {
-  const int64_t found = position < 0 ? position + n_tokens : position;
-  LIMPID_CHECK(ArgumentError, found >= 0 && found < n_tokens, "--positions: {} is outside the {}",
-               position, count(n_tokens, "token"));
-  return found;
-}
-
 void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
                std::span<const TokenId> ids, const TextEncoder& encoder, std::vector<Edit>& edits) {
   const std::vector<TokenId> source = tokens_of("--patch", *values.patch, encoder);
@@ -72,9 +64,9 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
   const auto found = values_of_parts(model, probe, parts, source);
   for (size_t i = 0; i < parts.size(); ++i) {
     Edit edit{parts[i]};
-    for (const int64_t position : positions)
-      edit.at[absolute(position, std::ssize(ids))] =
-          row_of(found[i], absolute(position, n_source), n_source);
+    for (const int64_t position : positions)  // from the end, texts of two lengths are aligned
+      edit.at[absolute_position(position, std::ssize(ids))] =
+          row_of(found[i], absolute_position(position, n_source), n_source);
     edits.push_back(std::move(edit));
   }
 }
