@@ -26,10 +26,4 @@ DeclaredCommand::DeclaredCommand(const Command& command)
   run = declare(*app);
 }
 
-std::vector<DeclaredCommand> declared_commands() {
-  std::vector<DeclaredCommand> declared;
-  for (const Command& command : commands()) declared.emplace_back(command);
-  return declared;
-}
-
 }  // namespace limpid::cli

@@ -92,6 +92,4 @@ struct DeclaredCommand : Command {
   Run run;
 };
 
-std::vector<DeclaredCommand> declared_commands();
-
 }  // namespace limpid::cli

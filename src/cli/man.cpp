@@ -139,7 +139,10 @@ std::string manual_page(std::span<const DeclaredCommand> commands) {
 }
 
 Run declare_man(CLI::App& /*app*/) {
-  return [] { return write_out(manual_page(declared_commands())), kExitOk; };
+  return [] {
+    const std::vector<DeclaredCommand> declared(commands().begin(), commands().end());
+    return write_out(manual_page(declared)), kExitOk;
+  };
 }
 
 }  // namespace

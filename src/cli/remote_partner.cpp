@@ -8,10 +8,9 @@
 //
 //   data: [DONE]
 //
-// Servers differ in what they add to this form, so everything in an answer is optional here:
-// member() gives null for what is absent or of another kind, and null counts as no text, no reason
-// and zero tokens. What ends an answer is a stream that breaks off, an event that is not JSON, or
-// an error that the server names.
+// Servers differ in what they add to this form, so everything in an answer is optional here: what
+// is absent or of another kind counts as no text, no reason and zero tokens. What ends an answer is
+// a stream that breaks off, an event that is not JSON, or an error that the server names.
 #include "cli/remote_partner.h"
 
 #include <algorithm>
@@ -33,28 +32,27 @@ constexpr const char* kModelsPath = "/v1/models";
 constexpr size_t kMostBytes = 16 << 20;  // of an answer that is not a stream, or of one event
 constexpr double kEndSeconds = 2;        // from the last event to the end of the stream
 
-// The member `name` of an object; null for another value and when it is absent.
-Json member(const Json& json, std::string_view name) {
-  if (!json.is_object()) return nullptr;
-  const auto found = json.find(std::string(name));
-  return found == json.end() ? Json() : *found;
+// The value at a path (RFC 6901) of an answer; null when it is absent.
+Json value_at(const Json& json, const char* path) {
+  const Json::json_pointer pointer(path);
+  return json.contains(pointer) ? json.at(pointer) : Json();
 }
 
-std::string text_or_empty(const Json& json) {
-  return json.is_string() ? json.get<std::string>() : "";
+std::string text_at(const Json& json, const char* path) {
+  const Json value = value_at(json, path);
+  return value.is_string() ? value.get<std::string>() : "";
 }
 
-int64_t count_or_zero(const Json& json) {
-  return json.is_number_integer() ? std::max<int64_t>(0, json.get<int64_t>()) : 0;
+int64_t count_at(const Json& json, const char* path) {
+  const Json value = value_at(json, path);
+  return value.is_number_integer() ? std::max<int64_t>(0, value.get<int64_t>()) : 0;
 }
 
 // The message in a server's error: {"error": {"message": …}}, {"error": "…"}, {"message": …} or
 // {"detail": …}. "" for any other body.
 std::string message_in(const Json& body) {
-  const Json error = member(body, "error");
-  for (const Json& json :
-       {member(error, "message"), error, member(body, "message"), member(body, "detail")}) {
-    if (std::string text = text_or_empty(json); !text.empty()) return text;
+  for (const char* path : {"/error/message", "/error", "/message", "/detail"}) {
+    if (std::string text = text_at(body, path); !text.empty()) return text;
   }
   return "";
 }
@@ -236,25 +234,22 @@ std::optional<std::string> RemoteAnswer::next_event() {
 // Gives no text for events without any: the role at the beginning, the reason at the end, the usage
 // after it.
 std::string RemoteAnswer::take_event(const Json& event) {
-  if (!member(event, "error").is_null()) {
+  if (!value_at(event, "/error").is_null()) {
     const std::string message = message_in(event);
     throw ResourceError(fmt::format("{}: {}", server_.url,
                                     message.empty() ? "an error without a message" : message));
   }
-  if (const Json usage = member(event, "usage"); usage.is_object()) {
+  if (value_at(event, "/usage").is_object()) {
     GenerationTimings& timings = result_.timings;
-    timings.n_generated = count_or_zero(member(usage, "completion_tokens"));
-    timings.n_reused =
-        count_or_zero(member(member(usage, "prompt_tokens_details"), "cached_tokens"));
+    timings.n_generated = count_at(event, "/usage/completion_tokens");
+    timings.n_reused = count_at(event, "/usage/prompt_tokens_details/cached_tokens");
     timings.n_prompt =
-        std::max<int64_t>(0, count_or_zero(member(usage, "prompt_tokens")) - timings.n_reused);
+        std::max<int64_t>(0, count_at(event, "/usage/prompt_tokens") - timings.n_reused);
   }
-  const Json choices = member(event, "choices");
-  if (!choices.is_array() || choices.empty()) return "";
-  const std::string reason = text_or_empty(member(choices[0], "finish_reason"));
+  const std::string reason = text_at(event, "/choices/0/finish_reason");
   if (reason == "stop") result_.stop_reason = StopReason::kEndOfText;
   if (reason == "length") result_.stop_reason = StopReason::kLength;
-  return text_or_empty(member(member(choices[0], "delta"), "content"));
+  return text_at(event, "/choices/0/delta/content");
 }
 
 void RemoteAnswer::read_to_end() {
@@ -308,10 +303,10 @@ std::vector<std::string> models_of(const RemoteServer& server) {
   HttpExchange exchange({server.url + kModelsPath, server.key});
   const int64_t status = exchange.status();
   const Json body = json_or_null(exchange.read_all(kMostBytes));
-  const Json data = member(body, "data");
+  const Json data = value_at(body, "/data");
   if (status != 200 || !data.is_array()) fail(server, kModelsPath, status, message_in(body));
   std::vector<std::string> names;
-  for (const Json& model : data) names.push_back(text_or_empty(member(model, "id")));
+  for (const Json& model : data) names.push_back(text_at(model, "/id"));
   return names;
 }
 

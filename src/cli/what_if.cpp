@@ -64,7 +64,7 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
   const auto found = values_of_parts(model, probe, parts, source);
   for (size_t i = 0; i < parts.size(); ++i) {
     Edit edit{parts[i]};
-    for (const int64_t position : positions)  // from the end, texts of two lengths are aligned
+    for (const int64_t position : positions)  // negative ones align texts of two lengths
       edit.at[absolute_position(position, std::ssize(ids))] =
           row_of(found[i], absolute_position(position, n_source), n_source);
     edits.push_back(std::move(edit));
