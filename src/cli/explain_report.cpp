@@ -38,8 +38,9 @@ std::span<const T> first(const std::vector<T>& items, size_t n) {
 
 // "L3.H5" for the `i`-th head, counted through all layers.
 std::string head_name(const Explanation& explanation, size_t i) {
-  const auto n_heads = static_cast<size_t>(explanation.n_heads);
-  return fmt::format("L{}.H{}", i / n_heads, i % n_heads);
+  const auto head = static_cast<int64_t>(i);
+  const int64_t n_heads = explanation.n_heads;
+  return ModelPart{ModelPart::Kind::kHead, head / n_heads, head % n_heads}.name();
 }
 
 std::string likeliest_text(const Prediction& prediction, const Tokenizer* tokenizer) {

@@ -10,6 +10,7 @@
 // Words are counted first, and each different word is kept once with its count. So the time depends
 // on the different words of a text, not on its length.
 
+#include <CLI/CLI.hpp>
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -79,12 +80,10 @@ PreTokenizer pre_tokenizer_named(const std::string& name) {
 std::vector<std::string> split_lists(const std::vector<std::string>& lists) {
   std::vector<std::string> names;
   for (const std::string& list : lists) {
-    for (size_t begin = 0; begin <= list.size();) {
-      const size_t comma = std::min(list.find(',', begin), list.size());
-      names.push_back(list.substr(begin, comma - begin));
-      LIMPID_CHECK(ArgumentError, !names.back().empty(), "--special '{}': a special token is empty",
-                   list);
-      begin = comma + 1;
+    // A comma more, because split() takes no empty text after the last one.
+    for (const std::string& name : CLI::detail::split(list + ',', ',')) {
+      LIMPID_CHECK(ArgumentError, !name.empty(), "--special '{}': a special token is empty", list);
+      names.push_back(name);
     }
   }
   return names;

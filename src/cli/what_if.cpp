@@ -10,7 +10,7 @@
 //            first one.
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <CLI/CLI.hpp>
 
 #include "base/check.h"
 #include "cli/explain.h"
@@ -24,14 +24,13 @@ namespace {
 std::vector<ModelPart> parts_of(std::string_view option, std::string_view list,
                                 const DecoderSpec& spec) {
   std::vector<ModelPart> parts;
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t comma = std::min(list.find(',', begin), list.size());
-    const std::string_view name = trimmed(list.substr(begin, comma - begin));
+  // A comma more, because split() takes no empty text after the last one.
+  for (const std::string& part : CLI::detail::split(fmt::format("{},", list), ',')) {
+    const std::string_view name = trimmed(part);
     LIMPID_CHECK(ArgumentError, !name.empty(),
                  "{} '{}': a name is empty; give parts between commas, as in L3.H5,L3.mlp", option,
                  list);
     parts.push_back(model_part(name, spec));
-    begin = comma + 1;
   }
   return parts;
 }
