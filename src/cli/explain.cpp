@@ -115,45 +115,34 @@ PageFacts facts_of(const Model& model, int64_t n_tokens, std::vector<OpTime> tim
   return facts;
 }
 
-// The second runs that the options ask for.
-struct SecondRuns {
-  std::optional<ShownContrast> what_if;
-  std::optional<ShownContrast> beside;
-
-  std::vector<ShownContrast> all() const {
-    std::vector<ShownContrast> runs;
-    for (const auto& run : {what_if, beside})
-      if (run) runs.push_back(*run);
-    return runs;
-  }
-};
-
-SecondRuns second_runs(const ExplainFlags& values, const Probed& probed,
-                       std::span<const TokenId> ids, std::vector<Edit> edits) {
-  SecondRuns runs;
+// The second runs that the options ask for: first that of the edits, last that of --beside.
+std::vector<ShownContrast> second_runs(const ExplainFlags& values, const Probed& probed,
+                                       std::span<const TokenId> ids, std::vector<Edit> edits) {
+  std::vector<ShownContrast> runs;
   const ContrastRun plain{*probed.model, *probed.probe};
   if (!edits.empty()) {
     const ContrastRun changed{*probed.model, *probed.probe, std::move(edits)};
-    runs.what_if = {describe_edits(values.what_if), contrast(plain, changed, ids)};
+    runs.push_back({describe_edits(values.what_if), contrast(plain, changed, ids)});
   }
   if (!values.beside.empty()) {
     const ModelFlags flags = values.model.with_model(values.beside);
     const auto checkpoint = open_header(flags);
     const Probed other = open_probed(flags, checkpoint);
-    runs.beside = {"beside " + model_name(checkpoint->path),
-                   contrast(plain, {*other.model, *other.probe}, ids)};
+    runs.push_back({"beside " + model_name(checkpoint->path),
+                    contrast(plain, {*other.model, *other.probe}, ids)});
   }
   return runs;
 }
 
-Json to_json(const Explanation& explanation, const PageFacts& facts, const SecondRuns& runs,
-             const Tokenizer* tokenizer) {
+Json to_json(const ExplainFlags& values, const Explanation& explanation, const PageFacts& facts,
+             std::span<const ShownContrast> runs, const Tokenizer* tokenizer) {
   Json json = {{"model", facts.model}};
   json.update(explanation_to_json(explanation, tokenizer));
   json["times"] = times_to_json(facts.times, facts.shares_of_limit);
   json["memory"] = {{"weight_bytes", facts.n_weight_bytes}, {"cache_bytes", facts.n_cache_bytes}};
-  if (runs.what_if) json["what_if"] = contrast_to_json(runs.what_if->contrast, tokenizer);
-  if (runs.beside) json["beside"] = contrast_to_json(runs.beside->contrast, tokenizer);
+  if (values.what_if.is_wanted())
+    json["what_if"] = contrast_to_json(runs.front().contrast, tokenizer);
+  if (!values.beside.empty()) json["beside"] = contrast_to_json(runs.back().contrast, tokenizer);
   return json;
 }
 
@@ -225,16 +214,16 @@ void run(const ExplainFlags& values) {
       facts_of(*probed.model, std::ssize(ids), std::move(times),
                shows_times && values.measure ? measure_limits(values.model.options.n_threads)
                                              : MachineLimits{});
-  const SecondRuns runs = second_runs(values, probed, ids, std::move(edits));
+  const std::vector<ShownContrast> runs = second_runs(values, probed, ids, std::move(edits));
   std::string text;
   if (values.json) {
-    text = dump_json(to_json(explanation, facts, runs, tokenizer)) + "\n";
+    text = dump_json(to_json(values, explanation, facts, runs, tokenizer)) + "\n";
   } else if (!values.picture.empty()) {
-    text = explain_chart(explanation, values.picture, probed.model->spec(), runs.all(), tokenizer);
+    text = explain_chart(explanation, values.picture, probed.model->spec(), runs, tokenizer);
   } else if (values.output.empty()) {
-    text = explain_report(explanation, runs.all(), tokenizer);
+    text = explain_report(explanation, runs, tokenizer);
   } else {
-    text = explain_page(explanation, facts, runs.all(), tokenizer);
+    text = explain_page(explanation, facts, runs, tokenizer);
   }
   write_text(values.output.empty() ? "-" : values.output, text);
   const std::string where = values.output.empty()

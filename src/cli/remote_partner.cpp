@@ -86,20 +86,101 @@ Json json_or_null(const std::string& text) {
 class RemoteAnswer {
  public:
   // Sends the request and waits for the header of the answer.
-  RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel);
+  RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel)
+      : server_(server),
+        cancel_(std::move(cancel)),
+        exchange_({server.url + kChatPath, server.key, dump_json(body)},
+                  [this] { return !cancel_.cancelled() && watch_.seconds() < most_seconds_; }) {
+    const int64_t status = exchange_.status();
+    if (status == 0) return;  // cancelled
+    if (status != 200) {
+      std::string message = message_in(json_or_null(exchange_.read_all(kMostBytes)));
+      if (status == 404 && !message.empty()) message += " (leave -m out to see what it has)";
+      fail(server, kChatPath, status, message);
+    }
+    LIMPID_CHECK(
+        ResourceError, exchange_.content_type() == "text/event-stream",
+        "{}: the answer is '{}', not a stream of events; is this a server with OpenAI's API?",
+        server.url, exchange_.content_type());
+  }
 
   // Reads to the end of the stream, or until the cancel token is set.
-  void read(const ShowPiece& show);
+  void read(const ShowPiece& show) {
+    std::optional<std::string> text;
+    while ((text = next_event()) && *text != "[DONE]") {
+      const Json event = json_or_null(*text);
+      LIMPID_CHECK(ResourceError, event.is_object(), "{}: an event of the answer is not JSON",
+                   server_.url);
+      const std::string piece = take_event(event);
+      if (piece.empty()) continue;
+      if (result_.text.empty()) result_.timings.prompt_seconds = watch_.seconds();
+      result_.timings.generation_seconds = watch_.seconds() - result_.timings.prompt_seconds;
+      result_.text += piece;
+      show(piece);
+    }
+    LIMPID_CHECK(ResourceError,
+                 text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
+                 "{}: the answer breaks off", server_.url);
+    if (cancel_.cancelled()) result_.stop_reason = StopReason::kCancelled;
+    if (text) read_to_end();
+  }
   const GenerationResult& so_far() const { return result_; }
 
  private:
   // The payload of the next event; nothing at the end of the stream.
-  std::optional<std::string> next_event();
-  // Returns the text of the event.
-  std::string take_event(const Json& event);
+  std::optional<std::string> next_event() {
+    constexpr std::string_view kData = "data:";
+    while (true) {
+      const size_t end = input_.find('\n');
+      if (end == std::string::npos) {
+        LIMPID_CHECK(ResourceError, input_.size() <= kMostBytes,
+                     "{}: an event has more than {} bytes", server_.url, kMostBytes);
+        const std::optional<std::string> more = exchange_.read();
+        if (!more) return std::nullopt;
+        input_ += *more;
+        continue;
+      }
+      std::string line = input_.substr(0, end);
+      input_.erase(0, end + 1);
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.starts_with(kData)) continue;  // a comment, another field, or the end of an event
+      line.erase(0,
+                 kData.size() + (line.size() > kData.size() && line[kData.size()] == ' ' ? 1 : 0));
+      return line;
+    }
+  }
+
+  // Returns the text of the event: none for the role at the beginning, the reason at the end, and
+  // the usage after it.
+  std::string take_event(const Json& event) {
+    if (!value_at(event, "/error").is_null()) {
+      const std::string message = message_in(event);
+      throw ResourceError(fmt::format("{}: {}", server_.url,
+                                      message.empty() ? "an error without a message" : message));
+    }
+    if (value_at(event, "/usage").is_object()) {
+      GenerationTimings& timings = result_.timings;
+      timings.n_generated = count_at(event, "/usage/completion_tokens");
+      timings.n_reused = count_at(event, "/usage/prompt_tokens_details/cached_tokens");
+      timings.n_prompt =
+          std::max<int64_t>(0, count_at(event, "/usage/prompt_tokens") - timings.n_reused);
+    }
+    const std::string reason = text_at(event, "/choices/0/finish_reason");
+    if (reason == "stop") result_.stop_reason = StopReason::kEndOfText;
+    if (reason == "length") result_.stop_reason = StopReason::kLength;
+    return text_at(event, "/choices/0/delta/content");
+  }
+
   // Reads what follows the last event. If a client closes before that has come, the server takes it
   // for one that has left.
-  void read_to_end();
+  void read_to_end() {
+    most_seconds_ = watch_.seconds() + kEndSeconds;
+    try {
+      while (exchange_.read()) {
+      }
+    } catch (const HttpFault&) {  // the answer is complete all the same
+    }
+  }
 
   const RemoteServer& server_;
   CancelToken cancel_;
@@ -128,7 +209,15 @@ class RemotePartner final : public ChatPartner {
   }
   GenerationResult reply(const ShowPiece& show) override {
     RemoteAnswer answer(options_.server, body(), options_.generation.cancel);
-    return read(answer, show);
+    const auto keep = [&] { messages_.push_back({"assistant", answer.so_far().text}); };
+    try {
+      answer.read(show);
+    } catch (...) {
+      if (!answer.so_far().text.empty()) keep();
+      throw;
+    }
+    keep();
+    return answer.so_far();
   }
   const std::vector<Message>& messages() const override { return messages_; }
   void assign(std::vector<Message> messages) override { messages_ = std::move(messages); }
@@ -151,135 +240,31 @@ class RemotePartner final : public ChatPartner {
   }
 
  private:
-  Json body() const;
-  GenerationResult read(RemoteAnswer& answer, const ShowPiece& show);
+  // The request. Settings that OpenAI's API lacks have llama-server's names, which other servers of
+  // open models accept too.
+  Json body() const {
+    const GenerationOptions& generation = options_.generation;
+    auto messages = Json::array();
+    for (const Message& message : messages_)
+      messages.push_back({{"role", message.role}, {"content", message.content}});
+    Json body = {{"model", options_.model},
+                 {"messages", std::move(messages)},
+                 {"stream", true},
+                 {"stream_options", {{"include_usage", true}}}};
+    if (generation.n_predict >= 0) body["max_tokens"] = generation.n_predict;
+    if (!generation.stop.empty()) body["stop"] = generation.stop;
+    if (generation.sampler.ignore_eos) body["ignore_eos"] = true;
+    for (const LogitBias& bias : generation.sampler.logit_bias) {
+      body["logit_bias"][std::to_string(bias.id)] =
+          std::isinf(bias.bias) ? std::copysign(100.0F, bias.bias) : bias.bias;
+    }
+    add_settings(options_.given_settings, generation.sampler, body);
+    return body;
+  }
 
   RemoteOptions options_;
   std::vector<Message> messages_;
 };
-
-// The request. Settings that OpenAI's API lacks have llama-server's names, which other servers of
-// open models accept too.
-Json RemotePartner::body() const {
-  const GenerationOptions& generation = options_.generation;
-  auto messages = Json::array();
-  for (const Message& message : messages_)
-    messages.push_back({{"role", message.role}, {"content", message.content}});
-  Json body = {{"model", options_.model},
-               {"messages", std::move(messages)},
-               {"stream", true},
-               {"stream_options", {{"include_usage", true}}}};
-  if (generation.n_predict >= 0) body["max_tokens"] = generation.n_predict;
-  if (!generation.stop.empty()) body["stop"] = generation.stop;
-  if (generation.sampler.ignore_eos) body["ignore_eos"] = true;
-  for (const LogitBias& bias : generation.sampler.logit_bias) {
-    body["logit_bias"][std::to_string(bias.id)] =
-        std::isinf(bias.bias) ? std::copysign(100.0F, bias.bias) : bias.bias;
-  }
-  add_settings(options_.given_settings, generation.sampler, body);
-  return body;
-}
-
-GenerationResult RemotePartner::read(RemoteAnswer& answer, const ShowPiece& show) {
-  const auto keep = [&] { messages_.push_back({"assistant", answer.so_far().text}); };
-  try {
-    answer.read(show);
-  } catch (...) {
-    if (!answer.so_far().text.empty()) keep();
-    throw;
-  }
-  keep();
-  return answer.so_far();
-}
-
-RemoteAnswer::RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel)
-    : server_(server),
-      cancel_(std::move(cancel)),
-      exchange_({server.url + kChatPath, server.key, dump_json(body)},
-                [this] { return !cancel_.cancelled() && watch_.seconds() < most_seconds_; }) {
-  const int64_t status = exchange_.status();
-  if (status == 0) return;  // cancelled
-  if (status != 200) {
-    std::string message = message_in(json_or_null(exchange_.read_all(kMostBytes)));
-    if (status == 404 && !message.empty()) message += " (leave -m out to see what it has)";
-    fail(server, kChatPath, status, message);
-  }
-  LIMPID_CHECK(
-      ResourceError, exchange_.content_type() == "text/event-stream",
-      "{}: the answer is '{}', not a stream of events; is this a server with OpenAI's API?",
-      server.url, exchange_.content_type());
-}
-
-std::optional<std::string> RemoteAnswer::next_event() {
-  constexpr std::string_view kData = "data:";
-  while (true) {
-    const size_t end = input_.find('\n');
-    if (end == std::string::npos) {
-      LIMPID_CHECK(ResourceError, input_.size() <= kMostBytes,
-                   "{}: an event has more than {} bytes", server_.url, kMostBytes);
-      const std::optional<std::string> more = exchange_.read();
-      if (!more) return std::nullopt;
-      input_ += *more;
-      continue;
-    }
-    std::string line = input_.substr(0, end);
-    input_.erase(0, end + 1);
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.starts_with(kData)) continue;  // a comment, another field, or the end of an event
-    line.erase(0, kData.size() + (line.size() > kData.size() && line[kData.size()] == ' ' ? 1 : 0));
-    return line;
-  }
-}
-
-// Gives no text for events without any: the role at the beginning, the reason at the end, the usage
-// after it.
-std::string RemoteAnswer::take_event(const Json& event) {
-  if (!value_at(event, "/error").is_null()) {
-    const std::string message = message_in(event);
-    throw ResourceError(fmt::format("{}: {}", server_.url,
-                                    message.empty() ? "an error without a message" : message));
-  }
-  if (value_at(event, "/usage").is_object()) {
-    GenerationTimings& timings = result_.timings;
-    timings.n_generated = count_at(event, "/usage/completion_tokens");
-    timings.n_reused = count_at(event, "/usage/prompt_tokens_details/cached_tokens");
-    timings.n_prompt =
-        std::max<int64_t>(0, count_at(event, "/usage/prompt_tokens") - timings.n_reused);
-  }
-  const std::string reason = text_at(event, "/choices/0/finish_reason");
-  if (reason == "stop") result_.stop_reason = StopReason::kEndOfText;
-  if (reason == "length") result_.stop_reason = StopReason::kLength;
-  return text_at(event, "/choices/0/delta/content");
-}
-
-void RemoteAnswer::read_to_end() {
-  most_seconds_ = watch_.seconds() + kEndSeconds;
-  try {
-    while (exchange_.read()) {
-    }
-  } catch (const HttpFault&) {  // the answer is complete all the same
-  }
-}
-
-void RemoteAnswer::read(const ShowPiece& show) {
-  std::optional<std::string> text;
-  while ((text = next_event()) && *text != "[DONE]") {
-    const Json event = json_or_null(*text);
-    LIMPID_CHECK(ResourceError, event.is_object(), "{}: an event of the answer is not JSON",
-                 server_.url);
-    const std::string piece = take_event(event);
-    if (piece.empty()) continue;
-    if (result_.text.empty()) result_.timings.prompt_seconds = watch_.seconds();
-    result_.timings.generation_seconds = watch_.seconds() - result_.timings.prompt_seconds;
-    result_.text += piece;
-    show(piece);
-  }
-  LIMPID_CHECK(ResourceError,
-               text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
-               "{}: the answer breaks off", server_.url);
-  if (cancel_.cancelled()) result_.stop_reason = StopReason::kCancelled;
-  if (text) read_to_end();
-}
 
 }  // namespace
 
