@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "cli/bench.h"
 #include "cli/output.h"
+#include "insight/explanation_json.h"
 #include "model/registry.h"
 
 // The figures of a test, from one repetition of `n` tokens in `s` seconds:
@@ -208,14 +209,9 @@ std::string to_json_text(const BenchReport& report) {
     for (const double seconds : result.seconds) {
       array.back()["samples_ns"].push_back(std::llround(seconds * 1e9));
     }
-    for (const OpTime& op : result.ops) {
-      array.back()["ops"].push_back({{"op", op.op},
-                                     {"n_calls", op.n_calls},
-                                     {"seconds", op.seconds},
-                                     {"weight_bytes", op.n_weight_bytes},
-                                     {"flops", op.n_flops},
-                                     {"int8_flops", op.n_int8_flops}});
-    }
+    if (result.ops.empty()) continue;
+    Json& ops = array.back()["ops"] = times_to_json(result.ops);
+    for (size_t i = 0; i < ops.size(); ++i) ops[i]["int8_flops"] = result.ops[i].n_int8_flops;
   }
   return dump_json(array, 2) + "\n";
 }

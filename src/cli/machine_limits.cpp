@@ -56,26 +56,6 @@ double timed_together(int n_threads, Body body) {
   return watch.seconds();
 }
 
-// Bytes a second, of the best way to read: one, two or four streams per thread, with software
-// prefetching and without.
-double measure_read(const Kernels& kernels, int n_threads) {
-  AlignedBuffer buffer(kReadBytes);              // asks for huge pages
-  std::memset(buffer.data(), 1, buffer.size());  // every page is really there
-  const auto share = static_cast<int64_t>(kReadBytes) / n_threads / 64 * 64;
-  double best = 0;
-  for (int pass = 0; pass < kReadPasses; ++pass) {
-    for (const int n_streams : {1, 2, 4}) {
-      for (const int64_t ahead : {0, 4096}) {
-        const double seconds = timed_together(n_threads, [&](int t) {
-          kernels.read_streams(buffer.data() + t * share, share, n_streams, ahead);
-        });
-        best = std::max(best, static_cast<double>(share * n_threads) / seconds);
-      }
-    }
-  }
-  return best;
-}
-
 // Operations a second of `peak`, which does a number of products per round and returns their sum.
 double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
   double best = 0;
@@ -96,8 +76,26 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 
 }  // namespace
 
+// Bytes a second, of the best way to read: one, two or four streams per thread, with software
+// prefetching and without.
 double measure_read_limit(int n_threads) {
-  return measure_read(*choose_isa("").kernels, threads_or_cores(n_threads));
+  n_threads = threads_or_cores(n_threads);
+  const Kernels& kernels = *choose_isa("").kernels;
+  AlignedBuffer buffer(kReadBytes);              // asks for huge pages
+  std::memset(buffer.data(), 1, buffer.size());  // every page is really there
+  const auto share = static_cast<int64_t>(kReadBytes) / n_threads / 64 * 64;
+  double best = 0;
+  for (int pass = 0; pass < kReadPasses; ++pass) {
+    for (const int n_streams : {1, 2, 4}) {
+      for (const int64_t ahead : {0, 4096}) {
+        const double seconds = timed_together(n_threads, [&](int t) {
+          kernels.read_streams(buffer.data() + t * share, share, n_streams, ahead);
+        });
+        best = std::max(best, static_cast<double>(share * n_threads) / seconds);
+      }
+    }
+  }
+  return best;
 }
 
 double measure_f32_limit(int n_threads) {

@@ -102,35 +102,6 @@ std::string find_python(const fs::path& scratch) {
   throw ResourceError("pip is missing (apt-get install python3-pip; `make model` brings its own)");
 }
 
-struct Reason {
-  std::vector<std::string_view> signs;  // any of them in the log
-  std::string_view text;
-};
-
-std::vector<Reason> reasons() {
-  return {
-      {{"No space left on device", "Disk quota exceeded"},
-       "the disk is full: free some space, or set XDG_CACHE_HOME to another disk"},
-      {{"CERTIFICATE_VERIFY_FAILED"},
-       "the index shows a certificate that this machine does not trust: name the right one with "
-       "`pip config set global.cert FILE`"},
-      {{"Failed to establish a new connection", "Temporary failure in name resolution",
-        "Network is unreachable", "ConnectTimeoutError", "ReadTimeoutError", "Connection refused",
-        "Connection reset by peer", "Cannot connect to proxy"},
-       "pip does not reach its index: is there a network, and a proxy to name in https_proxy?"},
-      // Last, because pip ends with it after every other failure too.
-      {{"No matching distribution found"},
-       "the package is not in pip's index: does `pip config list` name a mirror?"},
-  };
-}
-
-std::string last_line(std::string_view log) {
-  const size_t end = log.find_last_not_of(" \n\r");
-  if (end == log.npos) return "pip says nothing";
-  log = log.substr(0, end + 1);
-  return std::string(log.substr(log.rfind('\n') + 1));
-}
-
 }  // namespace
 
 // The command that runs, in a scratch folder on the disk of the cache:
@@ -158,11 +129,29 @@ fs::path pip_download(const std::string& requirement, const fs::path& folder,
 }
 
 std::string why_pip_failed(std::string_view log) {
-  for (const Reason& reason : reasons()) {
-    const auto in_log = [log](std::string_view sign) { return log.find(sign) != log.npos; };
-    if (std::ranges::any_of(reason.signs, in_log)) return std::string(reason.text);
+  using Signs = std::vector<std::string_view>;  // any of them in the log
+  static const std::vector<std::pair<Signs, std::string>> kReasons = {
+      {{"No space left on device", "Disk quota exceeded"},
+       "the disk is full: free some space, or set XDG_CACHE_HOME to another disk"},
+      {{"CERTIFICATE_VERIFY_FAILED"},
+       "the index shows a certificate that this machine does not trust: name the right one with "
+       "`pip config set global.cert FILE`"},
+      {{"Failed to establish a new connection", "Temporary failure in name resolution",
+        "Network is unreachable", "ConnectTimeoutError", "ReadTimeoutError", "Connection refused",
+        "Connection reset by peer", "Cannot connect to proxy"},
+       "pip does not reach its index: is there a network, and a proxy to name in https_proxy?"},
+      // Last, because pip ends with it after every other failure too.
+      {{"No matching distribution found"},
+       "the package is not in pip's index: does `pip config list` name a mirror?"},
+  };
+  for (const auto& [signs, reason] : kReasons) {
+    for (const std::string_view sign : signs)
+      if (log.find(sign) != log.npos) return reason;
   }
-  return last_line(log);
+  const size_t end = log.find_last_not_of(" \n\r");
+  if (end == log.npos) return "pip says nothing";
+  log = log.substr(0, end + 1);
+  return std::string(log.substr(log.rfind('\n') + 1));
 }
 
 }  // namespace limpid::cli

@@ -127,13 +127,7 @@ class TraceView {
 
   void end(const Prediction& next, const Tokenizer* tokenizer) const {
     if (is_over_) return;
-    if (json_) {
-      Json list = Json::array();
-      for (const TokenChance& each : next.likeliest)
-        list.push_back(
-            {{"id", each.id}, {"text", token_text(tokenizer, each.id)}, {"p", each.probability}});
-      return write_json({{"next", std::move(list)}});
-    }
+    if (json_) return write_json({{"next", chances_to_json(next.likeliest, tokenizer)}});
     std::string text = "next:";
     for (const TokenChance& each : next.likeliest)
       text += fmt::format(" {} {:.1f} %", in_quotes(token_bytes(tokenizer, each.id)),

@@ -19,12 +19,8 @@ Json token_to_json(const Tokenizer* tokenizer, int32_t id) {
 Json predictions_to_json(std::span<const Prediction> predictions, const Tokenizer* tokenizer) {
   Json all = Json::array();
   for (const Prediction& prediction : predictions) {
-    Json likeliest = Json::array();
-    for (const TokenChance& chance : prediction.likeliest) {
-      likeliest.push_back(token_to_json(tokenizer, chance.id));
-      likeliest.back()["p"] = chance.probability;
-    }
-    all.push_back({{"entropy_bits", prediction.entropy}, {"likeliest", std::move(likeliest)}});
+    all.push_back({{"entropy_bits", prediction.entropy},
+                   {"likeliest", chances_to_json(prediction.likeliest, tokenizer)}});
   }
   return all;
 }
@@ -111,6 +107,15 @@ std::string token_bytes(const Tokenizer* tokenizer, int32_t id) {
 std::string token_text(const Tokenizer* tokenizer, int32_t id) {
   const std::string bytes = token_bytes(tokenizer, id);
   return is_clean_utf8(bytes) ? bytes : printable(bytes);
+}
+
+Json chances_to_json(std::span<const TokenChance> chances, const Tokenizer* tokenizer) {
+  Json json = Json::array();
+  for (const TokenChance& chance : chances) {
+    json.push_back(token_to_json(tokenizer, chance.id));
+    json.back()["p"] = chance.probability;
+  }
+  return json;
 }
 
 Json explanation_to_json(const Explanation& explanation, const Tokenizer* tokenizer) {

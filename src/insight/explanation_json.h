@@ -18,11 +18,15 @@ std::string token_bytes(const Tokenizer* tokenizer, int32_t id);
 // Control characters stay.
 std::string token_text(const Tokenizer* tokenizer, int32_t id);
 
+// [{"id": 3, "text": "a", "p": 0.31}, …]
+nlohmann::ordered_json chances_to_json(std::span<const TokenChance> chances,
+                                       const Tokenizer* tokenizer);
+
 // Everything in an explanation, under the names of its members:
 //
 //   {"n_prompt": 5, "n_layers": 2, "n_heads": 4, "tokens": [{"id": 17, "text": " sea"}, …],
 //    "surprise_bits": [null, 7.1, …],
-//    "next": [{"entropy_bits": 4.2, "likeliest": [{"id": 3, "text": "a", "p": 0.31}, …]}, …],
+//    "next": [{"entropy_bits": 4.2, "likeliest": [as chances_to_json]}, …],
 //    "lens": [{"layer": -1, "predictions": [as in "next"]}, …],
 //    "parts": [{"position": 0, "token": {…}, "logit": 9.1, "sum": 9.1, "embedding": 0.2,
 //               "norm_bias": 0, "heads": [[of each head], of each layer],
