@@ -169,25 +169,22 @@ std::string gguf_of_type(const std::vector<std::string>& names, std::string_view
 // both.
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf) {
-  const bool has_safetensors = std::ranges::any_of(listing.files, [](const HubFile& file) {
-    return file.name == "model.safetensors" || is_shard(file.name);
-  });
+  constexpr std::string_view kWhole = "model.safetensors";
+  const bool in_one = std::ranges::count(listing.files, kWhole, &HubFile::name) > 0;
+  const auto has_weights = [&](const HubFile& file) {
+    return file.name == kWhole || (!in_one && is_shard(file.name));
+  };
+  const bool has_safetensors = std::ranges::any_of(listing.files, has_weights);
   const bool has_gguf = !names_ending(listing, kGguf).empty();
   if (!gguf.empty() || (!has_safetensors && has_gguf))
     return choose_gguf(repository, listing, gguf);
-  const bool in_one = std::ranges::any_of(
-      listing.files, [](const HubFile& file) { return file.name == "model.safetensors"; });
-  std::vector<HubFile> files;
-  bool has_weights = false;
-  for (const HubFile& file : listing.files) {
-    const bool shard = is_shard(file.name) && !in_one;
-    if (!shard && std::ranges::find(kFolderFiles, file.name) == kFolderFiles.end()) continue;
-    has_weights |= shard || file.name == "model.safetensors";
-    files.push_back(file);
-  }
-  LIMPID_CHECK(ArgumentError, has_weights,
+  LIMPID_CHECK(ArgumentError, has_safetensors,
                "{} has neither model.safetensors nor a .gguf file; nothing in it can be read",
                repository);
+  std::vector<HubFile> files;
+  for (const HubFile& file : listing.files) {
+    if (has_weights(file) || std::ranges::count(kFolderFiles, file.name) > 0) files.push_back(file);
+  }
   return files;
 }
 

