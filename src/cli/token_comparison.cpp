@@ -19,46 +19,34 @@
 namespace limpid::cli {
 namespace {
 
-// The tokens of one side, and how many bytes of the text each covers.
-class Side {
- public:
-  explicit Side(const TokenizedText& text) : text_(text) {
-    const TokenizerSpec& spec = text.tokenizer->spec();
-    begin_ = text.framed && spec.add_bos ? 1 : 0;
-    end_ = text.ids.size() - (text.framed && spec.add_eos ? 1 : 0);
-    strip_ =
-        spec.kind == TokenizerKind::kSentencePieceBpe && spec.space_prefix != SpacePrefix::kNone;
-    at_ = begin_;
-  }
-  bool at_end() const { return at_ == end_; }
-  // Moves the next token to `out`; returns the number of bytes that it covers.
-  size_t take(std::vector<TokenId>& out) {
-    const TokenId id = text_.ids[at_++];
-    out.push_back(id);
-    const std::string_view bytes = text_.tokenizer->bytes_of(id, true);
-    const bool has_prefix = strip_ && !bytes.empty() && bytes.front() == ' ';
-    if (!bytes.empty()) strip_ = false;
-    return bytes.size() - (has_prefix ? 1 : 0);
-  }
-  // Adds the tokens outside the text: BOS or EOS.
-  void take_frame(bool before, std::vector<TokenId>& out) const {
-    const std::span<const TokenId> ids(text_.ids);
-    const auto frame = before ? ids.first(begin_) : ids.subspan(end_);
-    out.insert(out.end(), frame.begin(), frame.end());
-  }
-
- private:
-  const TokenizedText& text_;
-  size_t begin_ = 0, end_ = 0, at_ = 0;
-  bool strip_ = false;
+// The tokens of one side: BOS, those of the text, EOS.
+struct Side {
+  std::span<const TokenId> before;
+  std::span<const TokenId> ids;
+  std::span<const TokenId> after;
+  std::vector<size_t> n_bytes{};  // of the text, that each of `ids` covers
 };
 
-void add_frame(const Side& left, const Side& right, bool before,
+Side side_of(const TokenizedText& text) {
+  const TokenizerSpec& spec = text.tokenizer->spec();
+  const std::span<const TokenId> ids(text.ids);
+  const size_t begin = text.framed && spec.add_bos ? 1 : 0;
+  const size_t end = ids.size() - (text.framed && spec.add_eos ? 1 : 0);
+  Side side{ids.first(begin), ids.subspan(begin, end - begin), ids.subspan(end)};
+  bool strip =  // the tokenizer has put a blank before the text
+      spec.kind == TokenizerKind::kSentencePieceBpe && spec.space_prefix != SpacePrefix::kNone;
+  for (const TokenId id : side.ids) {
+    const std::string_view bytes = text.tokenizer->bytes_of(id, true);
+    side.n_bytes.push_back(bytes.size() - (strip && bytes.starts_with(' ') ? 1 : 0));
+    if (!bytes.empty()) strip = false;
+  }
+  return side;
+}
+
+void add_frame(std::span<const TokenId> left, std::span<const TokenId> right,
                std::vector<ComparedStretch>& rows) {
-  ComparedStretch row;
-  left.take_frame(before, row.left);
-  right.take_frame(before, row.right);
-  if (!row.left.empty() || !row.right.empty()) rows.push_back(std::move(row));
+  if (left.empty() && right.empty()) return;
+  rows.push_back({{left.begin(), left.end()}, {right.begin(), right.end()}});
 }
 
 std::string cell_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
@@ -93,22 +81,24 @@ bool cuts_alike(const TokenizedText& left, const TokenizedText& right, const Com
 // "un|lock|ed" beside "unlock|ed" becomes the stretches "unlock" (2 tokens and 1) and "ed" (1 and
 // 1).
 std::vector<ComparedStretch> align_tokens(const TokenizedText& left, const TokenizedText& right) {
-  Side a(left), b(right);
+  const Side a = side_of(left), b = side_of(right);
   std::vector<ComparedStretch> rows;
-  add_frame(a, b, true, rows);
-  while (!a.at_end() || !b.at_end()) {
+  add_frame(a.before, b.before, rows);
+  for (size_t i = 0, j = 0; i < a.ids.size() || j < b.ids.size();) {
     ComparedStretch row;
     size_t left_bytes = 0, right_bytes = 0;
     do {
-      if (!a.at_end() && (left_bytes <= right_bytes || b.at_end())) {
-        left_bytes += a.take(row.left);
+      if (i < a.ids.size() && (left_bytes <= right_bytes || j == b.ids.size())) {
+        row.left.push_back(a.ids[i]);
+        left_bytes += a.n_bytes[i++];
       } else {
-        right_bytes += b.take(row.right);
+        row.right.push_back(b.ids[j]);
+        right_bytes += b.n_bytes[j++];
       }
-    } while (left_bytes != right_bytes && !(a.at_end() && b.at_end()));
+    } while (left_bytes != right_bytes && (i < a.ids.size() || j < b.ids.size()));
     rows.push_back(std::move(row));
   }
-  add_frame(a, b, false, rows);
+  add_frame(a.after, b.after, rows);
   return rows;
 }
 
