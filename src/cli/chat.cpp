@@ -18,7 +18,6 @@
 #include "cli/conversation.h"
 #include "cli/help.h"
 #include "cli/model_path.h"
-#include "cli/remote_partner.h"
 #include "cli/sampler_settings.h"
 #include "cli/signals.h"
 #include "generate/engine.h"

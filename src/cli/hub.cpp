@@ -7,8 +7,6 @@
 // All names in a listing come from the network and become file names here. So a name must be plain
 // (is_plain_name): "../../.bashrc" and "a/b" are not fetched, and a name cannot contain an escape
 // sequence.
-#include "cli/hub.h"
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "base/json_file.h"
 #include "cli/flags.h"
 #include "cli/http_file.h"
+#include "cli/pull.h"
 
 namespace limpid::cli {
 namespace {

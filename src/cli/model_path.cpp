@@ -13,9 +13,8 @@
 #include "base/cache_folder.h"
 #include "base/check.h"
 #include "cli/flags.h"
-#include "cli/hub.h"
 #include "cli/output_path.h"
-#include "cli/pull_repository.h"
+#include "cli/pull.h"
 #include "model/configuration.h"
 #include "train/run_folder.h"
 

@@ -14,7 +14,7 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
-#include "cli/pull_repository.h"
+#include "cli/pull.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
 #include "model/tokenizer_from_metadata.h"

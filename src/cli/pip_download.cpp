@@ -4,8 +4,6 @@
 //
 // pip reports progress for people only, so the bytes in its temporary folder are counted, twenty
 // times a second.
-#include "cli/pip_download.h"
-
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/types.h>
@@ -24,6 +22,7 @@
 #include "base/check.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
+#include "cli/pull.h"
 
 namespace limpid::cli {
 namespace {

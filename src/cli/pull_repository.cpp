@@ -1,4 +1,3 @@
-#include "cli/pull_repository.h"
 
 #include <fmt/ranges.h>
 
@@ -10,10 +9,10 @@
 #include "base/check.h"
 #include "base/sha256.h"
 #include "cli/http_file.h"
-#include "cli/hub.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
+#include "cli/pull.h"
 #include "cli/signals.h"
 
 // The life of a file:

@@ -1,3 +1,5 @@
+// A conversation with a server that speaks OpenAI's API: limpid serve, llama-server, vLLM, OpenAI.
+//
 // The stream of an answer (OpenAI's API, "Streaming"; WHATWG HTML, section 9.2):
 //
 //   data: {"choices": [{"delta": {"content": "The"}, "finish_reason": null}]}
@@ -11,8 +13,6 @@
 // Servers differ in what they add to this form, so everything in an answer is optional here: what
 // is absent or of another kind counts as no text, no reason and zero tokens. What ends an answer is
 // a stream that breaks off, an event that is not JSON, or an error that the server names.
-#include "cli/remote_partner.h"
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/json_text.h"
+#include "cli/chat_partner.h"
 #include "cli/http_exchange.h"
 #include "cli/output.h"
 #include "cli/sampler_settings.h"

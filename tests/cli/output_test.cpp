@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/hub.h"
-#include "cli/pip_download.h"
+#include "cli/pull.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
