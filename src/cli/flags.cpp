@@ -177,6 +177,32 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
   return prepared;
 }
 
+// Whether the environment turns a switch off by llama.cpp's other name, LLAMA_ARG_NO_… in the place
+// of LLAMA_ARG_…: it reads one for each switch that has a negation, whatever the value.
+bool is_off_in_environment(std::string_view declaration, std::string_view env) {
+  constexpr std::string_view kBegin = "LLAMA_ARG_";
+  return declaration.find('!') != declaration.npos && env.starts_with(kBegin) &&
+         !environment(fmt::format("{}NO_{}", kBegin, env.substr(kBegin.size())).c_str()).empty();
+}
+
+// The option as the user gave it: by one of its names, or in the environment.
+std::string given_name(const Prepared& prepared, const CLI::Option* option) {
+  const auto name = prepared.given_as.find(option);
+  return name == prepared.given_as.end() ? "$" + option->get_envname() : name->second;
+}
+
+// Of an option that was given without the one that it needs: "--layer requires --trace".
+std::string missing_partner(const CLI::App& app, const Prepared& prepared) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const CLI::Option* other : option->get_needs()) {
+      if (option->count() > 0 && other->count() == 0)
+        return fmt::format("{} requires {}", given_name(prepared, option),
+                           spellings(*other).front());
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void group(CLI::App& app, std::string_view title) {
@@ -241,18 +267,6 @@ CLI::Option* take_all_left(CLI::Option* option) {
   return option->allow_extra_args(option->get_positional());
 }
 
-namespace {
-
-// Whether the environment turns a switch off by llama.cpp's other name, LLAMA_ARG_NO_… in the place
-// of LLAMA_ARG_…: it reads one for each switch that has a negation, whatever the value.
-bool is_off_in_environment(std::string_view declaration, std::string_view env) {
-  constexpr std::string_view kBegin = "LLAMA_ARG_";
-  return declaration.find('!') != declaration.npos && env.starts_with(kBegin) &&
-         !environment(fmt::format("{}NO_{}", kBegin, env.substr(kBegin.size())).c_str()).empty();
-}
-
-}  // namespace
-
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
                         std::string_view env) {
   if (is_off_in_environment(declaration, env)) value = false;
@@ -300,28 +314,6 @@ bool asks_for_help(const Arguments& arguments) {
   return std::ranges::any_of(arguments,
                              [](const auto& word) { return word == "-h" || word == "--help"; });
 }
-
-namespace {
-
-// The option as the user gave it: by one of its names, or in the environment.
-std::string given_name(const Prepared& prepared, const CLI::Option* option) {
-  const auto name = prepared.given_as.find(option);
-  return name == prepared.given_as.end() ? "$" + option->get_envname() : name->second;
-}
-
-// Of an option that was given without the one that it needs: "--layer requires --trace".
-std::string missing_partner(const CLI::App& app, const Prepared& prepared) {
-  for (const CLI::Option* option : app.get_options()) {
-    for (const CLI::Option* other : option->get_needs()) {
-      if (option->count() > 0 && other->count() == 0)
-        return fmt::format("{} requires {}", given_name(prepared, option),
-                           spellings(*other).front());
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 // The words of CLI11's own errors are kept only where it knows more than prepare(): "--single-turn"
 // with a value that is neither true nor false.

@@ -66,6 +66,11 @@ std::shared_ptr<const Checkpoint> as_it_would_run(const ModelFlags& model, bool 
       quantized_shapes(*checkpoint, file_type_from_name(model.options.quantize)));
 }
 
+void draw(const std::string& path, const std::string& picture) {
+  write_text(path, picture);
+  if (path != "-") print_log("drawn: " + path);
+}
+
 void run(const InspectFlags& values) {
   const ModelFlags& model = values.model;
   const auto print = [&](const Json& report, const auto& to_text) {
@@ -94,17 +99,14 @@ void run(const InspectFlags& values) {
         inspect_weights(*checkpoint, other.get(), draws ? kDrawnSingularValues : kSingularValues,
                         to_open_options(model).n_threads);
     if (!draws) return print(report, weights_text);
-    write_text(values.svg, weights_chart(report));
-    if (values.svg != "-") print_log("drawn: " + values.svg);
-    return;
+    return draw(values.svg, weights_chart(report));
   }
   const Json report = is_configuration ? inspect_configuration(*checkpoint)
                                        : inspect_checkpoint(*checkpoint, to_open_options(model));
-  if (!values.rope_svg.empty()) {
+  if (draws_rope) {
     LIMPID_CHECK(UnsupportedError, is_configuration || !report["model"].is_null(), "--rope-svg: {}",
                  report["problem"].get<std::string>());
-    write_text(values.rope_svg, rope_chart(read_spec(*checkpoint)));
-    if (values.rope_svg != "-") print_log("drawn: " + values.rope_svg);
+    draw(values.rope_svg, rope_chart(read_spec(*checkpoint)));
   }
   return print(report, is_configuration ? configuration_text : checkpoint_text);
 }

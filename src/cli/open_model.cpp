@@ -62,6 +62,12 @@ OpenOptions reporting_options(const ModelFlags& flags, ProgressBar& bar) {
   return options;
 }
 
+TokenizerFiles tokenizer_files(const ModelFlags& flags) {
+  const std::string model = flags.repository.empty() ? flags.model : model_path(flags);
+  return find_tokenizer_files(flags.options.tokenizer_path.empty() ? model
+                                                                   : flags.options.tokenizer_path);
+}
+
 }  // namespace
 
 std::string model_path(const ModelFlags& flags) {
@@ -80,16 +86,6 @@ std::string model_path(const ModelFlags& flags) {
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
   return limpid::open_header(model_path(flags), flags.options);
 }
-
-namespace {
-
-TokenizerFiles tokenizer_files(const ModelFlags& flags) {
-  const std::string model = flags.repository.empty() ? flags.model : model_path(flags);
-  return find_tokenizer_files(flags.options.tokenizer_path.empty() ? model
-                                                                   : flags.options.tokenizer_path);
-}
-
-}  // namespace
 
 bool takes_encoding(const ModelFlags& flags) {
   return find_rank_file(tokenizer_files(flags)) != nullptr;
