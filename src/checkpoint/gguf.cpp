@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/gguf_part.h"
 #include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
 
@@ -60,17 +61,14 @@ int64_t required_integer(const Metadata& metadata, const std::string& path, cons
   throw_format_error(path, key, "must be a non-negative integer of at most 32 bits");
 }
 
-// Returns `base`, where the parts are named base-00001-of-0000N.gguf. Fails when `path` is not
-// named as the first of `count` parts.
-std::string base_of_first_part(const std::string& path, int64_t count) {
-  const std::string suffix = fmt::format("-00001-of-{:05}.gguf", count);
-  if (!path.ends_with(suffix)) {
-    throw_format_error(
-        path, "split.count",
-        "the first part of {} must be named NAME{}; keep the names it was published with", count,
-        suffix);
-  }
-  return path.substr(0, path.size() - suffix.size());
+// Fails when `path` is not named as the first of `count` parts.
+GgufPart first_part(const std::string& path, int64_t count) {
+  const auto part = parse_gguf_part(path);
+  if (part && part->number == 1 && part->count == count) return *part;
+  throw_format_error(path, "split.count",
+                     "the first part of {} must be named NAME-00001-of-{:05}.gguf; keep the names "
+                     "it was published with",
+                     count, count);
 }
 
 // A part must have the number that its file name says, and know of as many parts as the first one.
@@ -116,17 +114,16 @@ void open_other_gguf_parts(Checkpoint& checkpoint) {
                        "this is part {} of {}; name the first one (-00001-of-{:05}.gguf)",
                        number + 1, count, count);
   }
-  const std::string base = base_of_first_part(first_path, count);
-  for (int64_t i = 1; i < count; ++i) {
-    const std::string path = fmt::format("{}-{:05}-of-{:05}.gguf", base, i + 1, count);
+  for (GgufPart file = first_part(first_path, count); ++file.number <= file.count;) {
+    const std::string path = file.name();
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
       throw ResourceError(fmt::format("{} is missing: part {} of {} of {}; download it too", path,
-                                      i + 1, count, first_path));
+                                      file.number, count, first_path));
     }
     auto mapped = MappedFile::open(path);
     const GgufFile part = parse_gguf(path, mapped->bytes());
-    check_part(part, path, i, count);
+    check_part(part, path, file.number - 1, count);
     checkpoint.files.push_back(std::move(mapped));
     append_gguf_tensors(checkpoint, path, part.tensors);
   }

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/json_file.h"
+#include "checkpoint/gguf_part.h"
 #include "cli/flags.h"
 #include "cli/http_file.h"
 #include "cli/pull.h"
@@ -82,22 +83,34 @@ bool is_shard(std::string_view name) {
          name.find("-of-") != std::string_view::npos;
 }
 
-std::vector<std::string_view> names_ending(const Hub::Listing& listing, std::string_view ending) {
+// The .gguf files, of those in parts the first ones.
+std::vector<std::string_view> gguf_names(const Hub::Listing& listing) {
   std::vector<std::string_view> names;
   for (const HubFile& file : listing.files) {
-    if (file.name.ends_with(ending)) names.push_back(file.name);
+    if (file.name.ends_with(kGguf) && !is_later_gguf_part(file.name)) names.push_back(file.name);
   }
   return names;
 }
 
 // Example: of "model-Q4_K_M.gguf" and "model-Q8_0.gguf", --file says which.
-// A repository of GGUF files usually holds one model in many types, so the user must choose.
+// A repository of GGUF files usually holds one model in many types, so the user must choose. Any
+// part of a model in parts stands for all.
 std::vector<HubFile> choose_gguf(const std::string& repository, const Hub::Listing& listing,
                                  std::string gguf) {
-  const std::vector<std::string_view> names = names_ending(listing, kGguf);
+  const std::vector<std::string_view> names = gguf_names(listing);
   if (gguf.empty() && names.size() == 1) gguf = names.front();
-  for (const HubFile& file : listing.files) {
-    if (file.name == gguf) return {file};
+  const auto find = [&](const std::string& name) {
+    return std::ranges::find(listing.files, name, &HubFile::name);
+  };
+  if (find(gguf) != listing.files.end()) {
+    std::vector<HubFile> files;
+    for (const std::string& part : all_gguf_parts(gguf)) {
+      const auto file = find(part);
+      LIMPID_CHECK(ResourceError, file != listing.files.end(), "{} has {} but not {}", repository,
+                   gguf, part);
+      files.push_back(*file);
+    }
+    return files;
   }
   constexpr size_t kShown = 12;
   throw ArgumentError(
@@ -157,7 +170,7 @@ std::string gguf_of_type(const std::vector<std::string>& names, std::string_view
   const std::string wanted = lower(type.empty() ? kUsual : type);
   std::string first;
   for (const std::string& name : names) {
-    if (!name.ends_with(kGguf) || name.starts_with("mmproj")) continue;
+    if (!name.ends_with(kGguf) || name.starts_with("mmproj") || is_later_gguf_part(name)) continue;
     if (lower(name).find(wanted) != std::string::npos) return name;
     if (first.empty()) first = name;
   }
@@ -174,7 +187,7 @@ std::vector<HubFile> choose_files(const std::string& repository, const Hub::List
     return file.name == kWhole || (!in_one && is_shard(file.name));
   };
   const bool has_safetensors = std::ranges::any_of(listing.files, has_weights);
-  const bool has_gguf = !names_ending(listing, kGguf).empty();
+  const bool has_gguf = !gguf_names(listing).empty();
   if (!gguf.empty() || (!has_safetensors && has_gguf))
     return choose_gguf(repository, listing, gguf);
   LIMPID_CHECK(ArgumentError, has_safetensors,

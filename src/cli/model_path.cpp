@@ -12,6 +12,7 @@
 
 #include "base/cache_folder.h"
 #include "base/check.h"
+#include "checkpoint/gguf_part.h"
 #include "cli/flags.h"
 #include "cli/output_path.h"
 #include "cli/pull.h"
@@ -66,13 +67,14 @@ std::string models_directory() { return cache_folder("models"); }
 
 namespace {
 
-// Where a pulled repository lies: its folder, or the only .gguf in it. "" when it was not pulled.
+// Where a pulled repository lies: its folder, or the only .gguf in it, of one in parts the first.
+// "" when it was not pulled.
 std::string find_pulled(const std::string& repository) {
   const fs::path folder = repository_folder(repository);
   if (is_there(folder / "config.json")) return folder;
   std::string found;
   for (const fs::path& path : entries_of(folder)) {
-    if (path.extension() != ".gguf") continue;
+    if (path.extension() != ".gguf" || is_later_gguf_part(path.string())) continue;
     LIMPID_CHECK(ArgumentError, found.empty(), "{} holds several models: {} and {}; name the file",
                  folder.string(), found, path.filename().string());
     found = path;

@@ -42,14 +42,16 @@ class Hub {
 };
 
 // The files of a model: those that the reader of such folders knows, or the one GGUF file (named
-// `gguf`, or the only one of a repository without safetensors). Throws ArgumentError, which lists
-// the files to choose from.
+// `gguf`, or the only one of a repository without safetensors), with all its parts, the first one
+// first. Throws ArgumentError, which lists the files to choose from, and ResourceError where a part
+// is not listed.
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf);
 
 // Which of these names of files is the .gguf that `repository:type` means, as llama.cpp reads it:
 // the first whose name contains `type`, in letters of either case; "" means Q4_K_M, or else the
-// first of all. Returns "" if no name fits. The vision part of a model (mmproj) is never chosen.
+// first of all. Returns "" if no name fits. The vision part of a model (mmproj) is never chosen; of
+// a model in parts, the first part is.
 std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type);
 
 // Endings of the files beside a file of a repository: the mark that it was verified, and the part

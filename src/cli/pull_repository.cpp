@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/sha256.h"
+#include "checkpoint/gguf_part.h"
 #include "cli/http_file.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
@@ -129,7 +130,10 @@ std::string path_of_repository(const std::string& repository, const std::string&
   std::vector<std::string> names;
   for (const fs::path& path : entries_of(folder)) names.push_back(path.filename().string());
   const std::string gguf = file.empty() ? gguf_of_type(names, type) : file;
-  if (!gguf.empty() && is_there(folder / gguf)) return folder / gguf;
+  const std::vector<std::string> parts = all_gguf_parts(gguf);
+  if (!gguf.empty() &&
+      std::ranges::all_of(parts, [&](const auto& part) { return is_there(folder / part); }))
+    return folder / parts.front();
   if (file.empty() && type.empty() && is_there(folder / "config.json") && is_whole(names))
     return folder;
   LIMPID_CHECK(ResourceError, !is_offline,
@@ -150,7 +154,9 @@ std::string pull_repository(const RepositoryPull& pull) {
   const uint64_t n_fetched = fetch_missing(pull, hub, listing, files, folder);
   print_log(fmt::format("{} at {}: {}, {} fetched", pull.repository, listing.revision,
                         count(files.size(), "file"), format_bytes(n_fetched)));
-  return files.size() == 1 ? (folder / files.front().name).string() : folder.string();
+  const std::string& first = files.front().name;
+  return files.size() == 1 || first.ends_with(".gguf") ? (folder / first).string()
+                                                       : folder.string();
 }
 
 }  // namespace limpid::cli

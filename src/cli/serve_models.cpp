@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/system_limits.h"
+#include "checkpoint/gguf_part.h"
 #include "checkpoint/hugging_face_folder.h"
 #include "checkpoint/meta_folder.h"
 #include "cli/model_path.h"
@@ -32,26 +33,15 @@ bool is_model_folder(const fs::path& path) {
          (looks_like_hugging_face(path.string()) || looks_like_meta(path.string()));
 }
 
-// Parts of a split file are named NAME-00002-of-00005.gguf.
-bool is_later_part(std::string_view stem) {
-  constexpr std::string_view kShape = "-00000-of-00000";  // of digits
-  if (stem.size() < kShape.size()) return false;
-  std::string end(stem.substr(stem.size() - kShape.size()));
-  const bool is_first = end.starts_with("-00001");
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  std::ranges::replace_if(end, is_digit, '0');
-  return end == kShape && !is_first;
-}
-
 std::string name_of(const std::string& path) {
-  const std::string name = model_name(path);
-  return name.substr(0, name.rfind("-00001-of-"));
+  const auto part = parse_gguf_part(fs::path(path).filename().string());
+  return part ? part->base : model_name(path);
 }
 
 void find_files(const fs::path& folder, std::vector<std::string>& paths) {
   for (const fs::path& path : entries_of(folder)) {
     if (path.extension() == ".gguf" && !is_folder(path) &&
-        !path.filename().string().starts_with("mmproj") && !is_later_part(path.stem().string()))
+        !path.filename().string().starts_with("mmproj") && !is_later_gguf_part(path.string()))
       paths.push_back(path.string());
   }
 }

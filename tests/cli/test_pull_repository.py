@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import tempfile
 import threading
@@ -16,7 +17,21 @@ import limpid_program
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 WEIGHTS = random.Random(1).randbytes(300_000)
-TINY = pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "tiny_chat.gguf"
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "cli"
+TINY = DATA / "tiny_chat.gguf"
+
+
+def in_two_parts(model: bytes) -> tuple[bytes, bytes]:
+    """A GGUF file as two: all of `model`, and nothing but the keys that say so."""
+
+    def key(name: str, value: int) -> bytes:
+        return struct.pack("<Q", len(name)) + name.encode() + struct.pack("<II", 4, value)
+
+    magic, n_tensors, n_keys = struct.unpack_from("<8sQQ", model)
+    keys = [key("split.no", 0), key("split.count", 2), key("split.tensors.count", n_tensors)]
+    first = struct.pack("<8sQQ", magic, n_tensors, n_keys + 3) + b"".join(keys) + model[24:]
+    second = struct.pack("<8sQQ", magic, 0, 2) + key("split.no", 1) + key("split.count", 2)
+    return first, second
 
 
 class Hub(http.server.ThreadingHTTPServer):
@@ -294,6 +309,31 @@ class Pull(unittest.TestCase):
         )
         self.assertEqual(code, 0, err)
         self.assertEqual(out, self.program("tokenize", "-m", TINY, "-p", "the")[1])
+
+    def test_a_gguf_in_parts_is_fetched_whole(self):
+        whole = DATA / "vocabulary.gguf"
+        names = [f"words-Q8_0-0000{i}-of-00002.gguf" for i in (1, 2)]
+        parts = in_two_parts(whole.read_bytes())
+        self.hub.files = dict(reversed(list(zip(names, parts, strict=True))))
+        self.hub.large = set(names)
+        words = ["-p", "the"]
+        expected = self.program("tokenize", "-m", whole, *words)
+        self.assertEqual(expected[0], 0, expected[2])
+        self.assertEqual(self.program("tokenize", "-hf", "org/model:q8_0", *words)[:2], expected[:2])
+        # The part that is missing is fetched, and only that.
+        (self.folder / names[1]).unlink()
+        code, _, err = self.program("tokenize", "-hf", "org/model", "--offline", *words)
+        self.assertEqual(code, 1)
+        self.assertIn("--offline forbids", err)
+        self.assertEqual(self.program("tokenize", "-hf", "org/model", *words)[:2], expected[:2])
+        self.assertEqual([len(self.fetched(name)) for name in names], [1, 2])
+        # Any part stands for all, and -m finds the first.
+        for arguments in ([], ["--file", names[1]]):
+            code, out, err = self.pull(*arguments)
+            self.assertEqual((code, out.strip()), (0, str(self.folder / names[0])), err)
+        self.assertEqual(self.program("tokenize", "-m", "org/model", *words)[:2], expected[:2])
+        del self.hub.files[names[1]]
+        self.refused(f"org/model has {names[0]} but not {names[1]}")
 
     def test_what_cannot_be_had_is_said(self):
         self.hub.files = {"config.json": b"{}"}
