@@ -2,7 +2,8 @@
 //   ENDPOINT/api/models/ORGANISATION/MODEL/revision/main?blobs=true    the list of files, as JSON
 //   ENDPOINT/ORGANISATION/MODEL/resolve/COMMIT/model.safetensors       a file
 // The list names the commit that `main` is now. Files are fetched from that commit, so a change of
-// the repository in between cannot mix two versions.
+// the repository in between cannot mix two versions; and a revision names neither files nor
+// folders here, so it may have slashes.
 //
 // All names in a listing come from the network and become file names here. So a name must be plain
 // (is_plain_name): "../../.bashrc" and "a/b" are not fetched, and a name cannot contain an escape
@@ -48,6 +49,20 @@ bool is_plain(char c) {
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.front() != '.' && name.size() <= 200 &&
          std::ranges::all_of(name, is_plain);
+}
+
+// A branch, tag or commit, whose name may have slashes: "refs/pr/1". As one part of a URL, where
+// git's "/" is "%2F"; nothing for another name.
+std::optional<std::string> revision_in_url(std::string_view revision) {
+  std::string text;
+  while (true) {
+    const std::string_view name = revision.substr(0, revision.find('/'));
+    if (!is_plain_name(name)) return std::nullopt;
+    text += name;
+    if (name.size() == revision.size()) return text;
+    text += "%2F";
+    revision.remove_prefix(name.size() + 1);
+  }
 }
 
 // The digest is compared later, so a wrong form would only look like a damaged file.
@@ -139,10 +154,10 @@ Hub::Hub(std::string endpoint) : endpoint_(std::move(endpoint)), token_(environm
 Hub::Listing Hub::list(const std::string& repository, const std::string& revision) const {
   LIMPID_CHECK(ArgumentError, is_repository_name(repository),
                "{} is not a repository: give ORGANISATION/MODEL", repository);
-  LIMPID_CHECK(ArgumentError, is_plain_name(revision), "'{}' is not a branch, tag or commit",
-               revision);
+  const auto in_url = revision_in_url(revision);
+  LIMPID_CHECK(ArgumentError, in_url, "'{}' is not a branch, tag or commit", revision);
   const std::string url =
-      fmt::format("{}/api/models/{}/revision/{}?blobs=true", endpoint_, repository, revision);
+      fmt::format("{}/api/models/{}/revision/{}?blobs=true", endpoint_, repository, *in_url);
   const JsonFile json(url, http_get({url, token_}, kLongestListing));
   Listing listing;
   listing.revision = json.root()["sha"].string();

@@ -335,6 +335,14 @@ class Pull(unittest.TestCase):
         del self.hub.files[names[1]]
         self.refused(f"org/model has {names[0]} but not {names[1]}")
 
+    def test_a_revision_may_have_slashes(self):
+        code, out, err = self.pull("--revision", "refs/pr/1")
+        self.assertEqual((code, out.strip()), (0, str(self.folder)), err)
+        listing = "/api/models/org/model/revision/refs%2Fpr%2F1?blobs=true"
+        self.assertEqual(self.hub.requests[0][0], listing)
+        for revision in ("/refs", "refs/", "refs//1", "../main", "refs/../1", "a%2Fb"):
+            self.refused("branch", arguments=["--revision", revision])
+
     def test_what_cannot_be_had_is_said(self):
         self.hub.files = {"config.json": b"{}"}
         self.refused("neither model.safetensors nor a .gguf")
