@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "limpid/error.hpp"
+#include "base/check.h"
 
 namespace limpid {
 
@@ -55,8 +55,8 @@ class JsonPlace {
   // Throws FormatError, or UnsupportedError; both name the file and the place.
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) const {
-    throw FormatError(*file_, FormatError::kNoOffset, name_.empty() ? "file" : name_,
-                      fmt::format(problem, std::forward<Args>(args)...));
+    throw_format_error(*file_, name_.empty() ? "file" : name_, problem,
+                       std::forward<Args>(args)...);
   }
   template <typename... Args>
   [[noreturn]] void unsupported(fmt::format_string<Args...> problem, Args&&... args) const {

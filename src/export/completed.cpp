@@ -46,10 +46,9 @@ void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::strin
   for (const std::string& name : names) {
     const TensorView* tensor = source->find(name);
     if (tensor == nullptr || tensor->shape != first->shape || tensor->dtype != first->dtype) {
-      throw FormatError(
-          source->path, FormatError::kNoOffset, name,
-          fmt::format("is {}, but {} is {}", tensor == nullptr ? "missing" : tensor->to_string(),
-                      names[0], first->to_string()));
+      throw_format_error(source->path, name, "is {}, but {} is {}",
+                         tensor == nullptr ? "missing" : tensor->to_string(), names[0],
+                         first->to_string());
     }
   }
   const bool is_vector = first->shape.rank() == 1;

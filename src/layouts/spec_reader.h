@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "checkpoint/checkpoint.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 
@@ -64,8 +64,8 @@ class SpecReader {
   template <typename... Args>
   [[noreturn]] void fail(std::string_view name, fmt::format_string<Args...> problem,
                          Args&&... args) const {
-    throw FormatError(checkpoint_.path, FormatError::kNoOffset, prefix_ + "." + std::string(name),
-                      fmt::format(problem, std::forward<Args>(args)...));
+    throw_format_error(checkpoint_.path, prefix_ + "." + std::string(name), problem,
+                       std::forward<Args>(args)...);
   }
   template <typename... Args>
   [[noreturn]] void refuse(std::string_view name, fmt::format_string<Args...> problem,

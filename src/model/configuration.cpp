@@ -128,8 +128,7 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
   const auto size = [&](const char* name) {
     const std::optional<int64_t> value = checkpoint.metadata.integer(prefix + "." + name);
     if (!value || *value < 1) {
-      throw FormatError(checkpoint.path, FormatError::kNoOffset, prefix + "." + name,
-                        "is missing or below 1");
+      throw_format_error(checkpoint.path, prefix + "." + name, "is missing or below 1");
     }
     return *value;
   };

@@ -33,8 +33,8 @@ Checkpoint of_hugging_face(Checkpoint given) {
 Checkpoint of_meta(const Checkpoint& given) {
   Metadata keys = read_meta_params(given);
   if (!keys.contains("llama.vocab_size")) {
-    throw FormatError(given.path, FormatError::kNoOffset, "params.vocab_size",
-                      "is missing; without weights the file must state it");
+    throw_format_error(given.path, "params.vocab_size",
+                       "is missing; without weights the file must state it");
   }
   Checkpoint checkpoint = checkpoint_of_shapes(std::move(keys), {});
   checkpoint.path = given.path;

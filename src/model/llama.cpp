@@ -78,9 +78,9 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
   const TensorView* factors = overridden ? nullptr : checkpoint.find("rope_freqs.weight");
   if (factors != nullptr) {
     if (factors->shape != Shape{rope.n_rot / 2} || scaling.kind == RopeScalingKind::kLlama3) {
-      throw FormatError(checkpoint.path, FormatError::kNoOffset, "rope_freqs.weight",
-                        fmt::format("is {}, expected [{}] and no llama3 scaling beside it",
-                                    factors->to_string(), rope.n_rot / 2));
+      throw_format_error(checkpoint.path, "rope_freqs.weight",
+                         "is {}, expected [{}] and no llama3 scaling beside it",
+                         factors->to_string(), rope.n_rot / 2);
     }
     Tensor storage;
     const std::vector<float> more = decode(checkpoint.read("rope_freqs.weight", storage));

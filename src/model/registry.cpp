@@ -39,8 +39,8 @@ const ModelClass& class_of(const Checkpoint& checkpoint) {
   const std::optional<std::string_view> architecture =
       checkpoint.metadata.string("general.architecture");
   if (!architecture) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, "general.architecture",
-                      "is missing; the file does not name its model's architecture");
+    throw_format_error(checkpoint.path, "general.architecture",
+                       "is missing; the file does not name its model's architecture");
   }
   const ModelClass* model_class = find_model_class(*architecture);
   if (model_class != nullptr) return *model_class;
@@ -57,9 +57,9 @@ const ModelClass& class_of(const Checkpoint& checkpoint) {
 void check_vocabulary(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   const std::vector<std::string>* tokens = checkpoint.metadata.strings("tokenizer.ggml.tokens");
   if (tokens == nullptr || static_cast<int64_t>(tokens->size()) == spec.vocab_size) return;
-  throw FormatError(checkpoint.path, FormatError::kNoOffset, "tokenizer.ggml.tokens",
-                    fmt::format("has {} tokens, but token_embd.weight has {} rows", tokens->size(),
-                                spec.vocab_size));
+  throw_format_error(checkpoint.path, "tokenizer.ggml.tokens",
+                     "has {} tokens, but token_embd.weight has {} rows", tokens->size(),
+                     spec.vocab_size);
 }
 
 // A tensor that the table does not list could be a part of the model that this version does not
@@ -143,7 +143,7 @@ class TensorSource {
   }
 
   [[noreturn]] void fail(const TensorEntry& entry, const std::string& problem) const {
-    throw FormatError(checkpoint_.path, FormatError::kNoOffset, entry.name, problem);
+    throw_format_error(checkpoint_.path, entry.name, "{}", problem);
   }
 
   const Checkpoint& checkpoint_;

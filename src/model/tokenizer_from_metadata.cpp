@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "checkpoint/llama2c.h"
 #include "layouts/chat_templates.h"
 #include "layouts/hugging_face.h"
 #include "layouts/spec_reader.h"
-#include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
 
 namespace limpid {
@@ -199,7 +199,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {
     return Tokenizer::create(std::move(spec));
   } catch (const ArgumentError& error) {
     const char* field = has_gguf_vocabulary(checkpoint) ? "tokenizer.ggml" : "tokenizer";
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, field, error.what());
+    throw_format_error(checkpoint.path, field, "{}", error.what());
   }
 }
 

@@ -23,8 +23,7 @@ void check_mean_squares(const std::string& path, const std::string& name,
                         const std::vector<float>& columns) {
   for (const float value : columns) {
     if (!std::isfinite(value) || value < 0) {
-      throw FormatError(path, FormatError::kNoOffset, name,
-                        fmt::format("contains {}, which is not a mean square", value));
+      throw_format_error(path, name, "contains {}, which is not a mean square", value);
     }
   }
 }
@@ -40,14 +39,12 @@ Columns read_gguf_columns(const std::string& path) {
     const std::string matrix = name.substr(0, name.size() - kSums.size());
     const int64_t n_matrices = tensor.shape.rows();
     if (n_matrices != 1) {
-      throw FormatError(
-          path, FormatError::kNoOffset, name,
-          fmt::format("has {} matrices (experts), which are not supported", n_matrices));
+      throw_format_error(path, name, "has {} matrices (experts), which are not supported",
+                         n_matrices);
     }
     const TensorView* counts = file.find(matrix + std::string(kCounts));
     if (counts == nullptr || counts->shape.n_elements() != 1) {
-      throw FormatError(path, FormatError::kNoOffset, name,
-                        "has no count of the activations it sums");
+      throw_format_error(path, name, "has no count of the activations it sums");
     }
     std::vector<float> columns = decode(tensor);
     const float count = decode(*counts).front();
@@ -55,8 +52,7 @@ Columns read_gguf_columns(const std::string& path) {
     result[matrix] = std::move(columns);
   }
   if (result.empty()) {
-    throw FormatError(path, FormatError::kNoOffset, "tensors",
-                      "do not include importances: none is named *.in_sum2");
+    throw_format_error(path, "tensors", "do not include importances: none is named *.in_sum2");
   }
   return result;
 }

@@ -186,9 +186,9 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                         piece.data() + static_cast<uint64_t>(from) * converter.row_bytes());
     });
     if (converter.not_finite()) {
-      throw FormatError(checkpoint.path, FormatError::kNoOffset, tensor.name,
-                        fmt::format("contains a NaN or an infinity, which {} cannot represent",
-                                    dtype_info(tensor.to).name));
+      throw_format_error(checkpoint.path, tensor.name,
+                         "contains a NaN or an infinity, which {} cannot represent",
+                         dtype_info(tensor.to).name);
     }
     sink(piece);
     const std::byte* first = source.row(begin);
