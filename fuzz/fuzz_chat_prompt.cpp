@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "generate/chat_prompt.h"
-#include "jinja/unicode_text.h"
 #include "limpid/error.hpp"
 #include "tokenizer/byte_alphabet.h"
 
@@ -41,8 +41,8 @@ std::shared_ptr<const Tokenizer> tokenizer_of_bytes(bool sentence_piece) {
     std::string piece = {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
     if (!sentence_piece) {
       piece.clear();
-      limpid::jinja::append_code_point(
-          piece, limpid::byte_alphabet::code_point_of(static_cast<uint8_t>(byte)));
+      limpid::unicode::append_utf8(limpid::byte_alphabet::code_point_of(static_cast<uint8_t>(byte)),
+                                   piece);
     }
     add(piece, sentence_piece ? limpid::TokenType::kByte : limpid::TokenType::kNormal);
   }

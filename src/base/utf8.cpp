@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <simdjson.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 
@@ -59,23 +60,10 @@ CodePoint decode_any(const char* p, const char* end) {
 }
 
 void append_utf8(char32_t value, std::string& out) {
-  if (value >= kInvalidByte) {
-    out.push_back(static_cast<char>(value - kInvalidByte));
-  } else if (value < 0x80) {
-    out.push_back(static_cast<char>(value));
-  } else if (value < 0x800) {
-    out.push_back(static_cast<char>(0xC0 | value >> 6));
-    out.push_back(static_cast<char>(0x80 | (value & 0x3F)));
-  } else if (value < 0x10000) {
-    out.push_back(static_cast<char>(0xE0 | value >> 12));
-    out.push_back(static_cast<char>(0x80 | (value >> 6 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (value & 0x3F)));
-  } else {
-    out.push_back(static_cast<char>(0xF0 | value >> 18));
-    out.push_back(static_cast<char>(0x80 | (value >> 12 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (value >> 6 & 0x3F)));
-    out.push_back(static_cast<char>(0x80 | (value & 0x3F)));
-  }
+  if (value >= kInvalidByte) return out.push_back(static_cast<char>(value - kInvalidByte));
+  utf8proc_uint8_t bytes[4];
+  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(value), bytes);
+  out.append(bytes, bytes + size);
 }
 
 size_t n_characters(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/utf8.h"
 #include "jinja/budget.h"
 #include "jinja/unicode_text.h"
 
@@ -251,7 +252,7 @@ class Lexer {
     const char c = source_[at_++];
     const size_t plain = kPlain.find(c);
     if (c == 'x' || c == 'u' || c == 'U') {
-      append_code_point(out, hex_escape(begin, c == 'x' ? 2 : c == 'u' ? 4 : 8));
+      unicode::append_utf8(hex_escape(begin, c == 'x' ? 2 : c == 'u' ? 4 : 8), out);
     } else if (plain != std::string_view::npos) {
       if (plain < kMeaning.size()) out += kMeaning[plain];  // a backslash joins two lines
     } else if (c == 'N' || is_ascii_digit(c) || static_cast<unsigned char>(c) >= 0x80) {

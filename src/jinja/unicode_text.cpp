@@ -32,10 +32,10 @@ void append_in_case(std::string& out, char32_t c, Case wanted) {
   if (row != end && row->letter == c) {
     out += wanted == Case::kLower ? row->lower : wanted == Case::kUpper ? row->upper : row->title;
   } else {
-    append_code_point(out,
-                      static_cast<char32_t>(wanted == Case::kLower   ? utf8proc_tolower(letter)
-                                            : wanted == Case::kUpper ? utf8proc_toupper(letter)
-                                                                     : utf8proc_totitle(letter)));
+    const auto mapped = wanted == Case::kLower   ? utf8proc_tolower(letter)
+                        : wanted == Case::kUpper ? utf8proc_toupper(letter)
+                                                 : utf8proc_totitle(letter);
+    unicode::append_utf8(static_cast<char32_t>(mapped), out);
   }
 }
 
@@ -85,12 +85,6 @@ size_t previous_code_point(std::string_view text, size_t at) {
   size_t end = start;
   next_code_point(text, end);
   return end == at ? start : at - 1;
-}
-
-void append_code_point(std::string& out, char32_t c) {
-  utf8proc_uint8_t bytes[4];
-  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
-  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
 }
 
 void append_hex(std::string& out, char32_t value, int n_digits) {
