@@ -43,11 +43,4 @@ inline std::array<uint32_t, 4> philox4x32(uint64_t i, uint64_t stream, uint64_t 
   return {words[0], words[1], words[2], words[3]};
 }
 
-inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
-                                          std::array<uint32_t, 2> key) {
-  uint32_t words[4] = {counter[0], counter[1], counter[2], counter[3]};
-  philox4x32(words, uint64_t{key[1]} << 32U | key[0]);
-  return {words[0], words[1], words[2], words[3]};
-}
-
 }  // namespace limpid

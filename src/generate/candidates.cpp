@@ -191,9 +191,7 @@ void Candidates::compute_probabilities() {
 // two become a double in [0, 1): a double holds 53 bits exactly.
 double SamplerContext::uniform(uint32_t stream) const {
   const auto at = static_cast<uint64_t>(position());
-  const auto words =
-      philox4x32({static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32U), stream, 0},
-                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32U)});
+  const auto words = philox4x32(at, stream, seed);
   const uint64_t bits = (uint64_t{words[0]} << 32U | words[1]) >> 11U;
   return static_cast<double>(bits) * 0x1p-53;
 }

@@ -97,12 +97,11 @@ TEST(SamplerGolden, EverySamplerLeavesWhatNumpySays) {
 // Salmon et al. publish these with their code (Random123, kat_vectors).
 TEST(Philox, KnownAnswers) {
   using Words = std::array<uint32_t, 4>;
-  EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}),
-            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  constexpr uint32_t kOnes = 0xffffffff;
-  EXPECT_EQ(philox4x32({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
+  EXPECT_EQ(philox4x32(0, 0, 0), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  constexpr uint64_t kOnes = ~uint64_t{0};
+  EXPECT_EQ(philox4x32(kOnes, kOnes, kOnes),
             (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+  EXPECT_EQ(philox4x32(0x85a308d3'243f6a88, 0x03707344'13198a2e, 0x299f31d0'a4093822),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
