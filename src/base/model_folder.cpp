@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/paths.h"
 #include "base/printable.h"
 
 namespace limpid {
@@ -34,9 +35,8 @@ bool ModelFolder::contains(std::string_view name) const {
 
 std::optional<std::string> ModelFolder::only_name_ending(std::string_view ending) const {
   std::optional<std::string> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(path_, ignored)) {
-    std::string name = entry.path().filename().string();
+  for (const fs::path& entry : entries_of(path_)) {
+    std::string name = entry.filename().string();
     if (!name.ends_with(ending)) continue;
     if (found) return std::nullopt;
     found = std::move(name);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
+#include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
@@ -23,6 +24,8 @@
 namespace limpid {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kReadable =
     "Limpid reads folders of Hugging Face and Meta, safetensors, PyTorch .pth and .pt, GGUF, and "
     "llama2.c .bin files";
@@ -31,17 +34,13 @@ constexpr std::string_view kReadable =
 // folder was meant.
 [[noreturn]] void refuse_folder(const std::string& path) {
   constexpr size_t kShown = 6;
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
-       it.increment(error)) {
-    names.push_back(printable(it->path().filename().string()));
-  }
-  std::ranges::sort(names);
   LIMPID_CHECK(
-      UnsupportedError, !std::ranges::binary_search(names, "adapter_config.json"),
+      UnsupportedError, !is_there(fs::path(path) / "adapter_config.json"),
       "{} is a LoRA adapter, not a model: open the model that it adapts, with OpenOptions::lora {}",
       path, path);
+  std::vector<std::string> names;
+  for (const fs::path& entry : entries_of(path))
+    names.push_back(printable(entry.filename().string()));
   const size_t n_names = names.size();
   if (n_names > kShown) names.resize(kShown);
   throw UnsupportedError(fmt::format(
@@ -55,10 +54,9 @@ constexpr std::string_view kReadable =
 // bytes.
 [[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
   if (path.ends_with(".json")) {
-    const std::string folder = std::filesystem::path(path).parent_path().string();
     throw UnsupportedError(
         fmt::format("{} describes a model but holds no weights: name its folder, {}", path,
-                    folder.empty() ? "." : folder));
+                    folder_of(path).string()));
   }
   refuse_foreign(path, text);
   std::string hex;
@@ -91,9 +89,7 @@ TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
 }
 
 void check_not_shrunk(const MappedFile& file) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file.path(), error);
-  LIMPID_CHECK(ResourceError, !error && size >= file.size(),
+  LIMPID_CHECK(ResourceError, size_of_file(file.path()) >= file.size(),
                "{} had {} bytes when it was opened and has fewer now; is it still being written?",
                file.path(), file.size());
 }
@@ -122,17 +118,15 @@ Checkpoint open_folder(const std::string& path) {
 }
 
 Checkpoint open_safetensors_file(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return looks_like_hugging_face(folder) ? open_hugging_face_file(path) : open_safetensors(path);
+  return looks_like_hugging_face(folder_of(path)) ? open_hugging_face_file(path)
+                                                  : open_safetensors(path);
 }
 
 // One shard of a Meta folder opens the whole folder.
 Checkpoint open_torch_file(const std::string& path) {
-  const std::filesystem::path file(path);
-  const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
-  std::error_code ignored;
-  const bool shard = file.filename().string().starts_with("consolidated.") &&
-                     std::filesystem::exists(file.parent_path() / "params.json", ignored);
+  const std::string folder = folder_of(path).string();
+  const bool shard = fs::path(path).filename().string().starts_with("consolidated.") &&
+                     is_there(fs::path(folder) / "params.json");
   return shard && looks_like_meta(folder) ? open_meta_folder(folder) : open_torch(path);
 }
 
@@ -144,11 +138,11 @@ Checkpoint open_torch_file(const std::string& path) {
 // llama2.c header has `hidden_dim` there, which must be at least 1.
 Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path) {
   std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  LIMPID_CHECK(ResourceError, std::filesystem::exists(status), "cannot open {}: {}", path,
+  const auto status = fs::status(path, error);
+  LIMPID_CHECK(ResourceError, fs::exists(status), "cannot open {}: {}", path,
                error ? error.message() : "No such file or directory");
   Checkpoint checkpoint = [&] {
-    if (std::filesystem::is_directory(status)) return open_folder(path);
+    if (fs::is_directory(status)) return open_folder(path);
     const auto mapped = MappedFile::open(path);
     const std::span<const std::byte> bytes = mapped->bytes();
     if (bytes.empty()) throw_format_error(path, "file", "is empty; download it again");

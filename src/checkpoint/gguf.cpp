@@ -1,10 +1,9 @@
 #include "checkpoint/gguf.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/check.h"
+#include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/gguf_part.h"
 #include "checkpoint/gguf_sections.h"
@@ -116,8 +115,7 @@ void open_other_gguf_parts(Checkpoint& checkpoint) {
   }
   for (GgufPart file = first_part(first_path, count); ++file.number <= file.count;) {
     const std::string path = file.name();
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) {
+    if (!is_there(path)) {
       throw ResourceError(fmt::format("{} is missing: part {} of {} of {}; download it too", path,
                                       file.number, count, first_path));
     }

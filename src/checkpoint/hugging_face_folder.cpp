@@ -8,6 +8,7 @@
 #include "base/json_file.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
+#include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/safetensors.h"
@@ -156,18 +157,14 @@ void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
 Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }
 
 Checkpoint open_hugging_face_file(const std::string& path) {
-  const fs::path file(path);
-  const std::string parent = file.has_parent_path() ? file.parent_path().string() : ".";
-  const std::string name = file.filename().string();
+  const std::string parent = folder_of(path).string();
+  const std::string name = fs::path(path).filename().string();
   const ModelFolder folder(parent);
   if (name != kSingle && folder.contains(kIndex) && read_index(folder).contains(name))
     return open_folder(parent, std::string(kIndex));
   return open_folder(parent, name);
 }
 
-bool looks_like_hugging_face(const std::string& folder) {
-  std::error_code error;
-  return fs::exists(fs::path(folder.empty() ? "." : folder) / kConfig, error);
-}
+bool looks_like_hugging_face(const fs::path& folder) { return is_there(folder / kConfig); }
 
 }  // namespace limpid

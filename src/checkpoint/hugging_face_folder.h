@@ -2,6 +2,7 @@
 // or in several shards, and the files of the tokenizer. docs/formats/hugging_face.md
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "base/model_folder.h"
@@ -23,7 +24,7 @@ Checkpoint open_hugging_face_file(const std::string& path);
 // Adds the files of the tokenizer and the chat template that a folder has.
 void attach_files(const ModelFolder& folder, Checkpoint& checkpoint);
 
-// Whether `folder` contains a config.json. An empty name is the current folder.
-bool looks_like_hugging_face(const std::string& folder);
+// Whether `folder` contains a config.json.
+bool looks_like_hugging_face(const std::filesystem::path& folder);
 
 }  // namespace limpid

@@ -6,9 +6,9 @@
 #include <array>
 #include <filesystem>
 #include <optional>
-#include <system_error>
 #include <vector>
 
+#include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/metadata.h"
 #include "limpid/error.hpp"
@@ -206,8 +206,7 @@ std::string find_tokenizer(const std::string& model_path, int64_t vocab_size) {
   const std::filesystem::path folder = std::filesystem::path(model_path).parent_path();
   for (const std::string& name :
        {fmt::format("tok{}.bin", vocab_size), std::string("tokenizer.bin")}) {
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(folder / name, ignored)) return (folder / name).string();
+    if (is_file(folder / name)) return (folder / name).string();
   }
   return "";
 }

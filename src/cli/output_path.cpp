@@ -37,30 +37,6 @@ FolderSize size_of_folder(const fs::path& folder) {
   return size;
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent)) paths.push_back(entry.path());
-  std::ranges::sort(paths);
-  return paths;
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code unseen;
-  return fs::exists(path, unseen);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code unseen;
-  return fs::is_directory(path, unseen);
-}
-
-uint64_t size_of_file(const fs::path& path) {
-  std::error_code absent;
-  const uint64_t size = fs::file_size(path, absent);
-  return absent ? 0 : size;
-}
-
 // `limpid convert model/ model/` would overwrite the weights while it reads them.
 // Compares files and not names: a link, another spelling of a path, or the folder that holds the
 // input is the input too.

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/paths.h"
 #include "checkpoint/checkpoint.h"
 
 namespace limpid::cli {
@@ -26,14 +26,6 @@ struct FolderSize {
   uint64_t n_bytes = 0;
 };
 FolderSize size_of_folder(const std::filesystem::path& folder);
-// The files and folders in a folder, by name; empty if the folder does not exist.
-std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
-// Whether there is something at `path`, or a folder. False where it cannot be seen: a name that is
-// too long, a folder without permission.
-bool is_there(const std::filesystem::path& path);
-bool is_folder(const std::filesystem::path& path);
-// The size of a file in bytes; 0 if it does not exist.
-uint64_t size_of_file(const std::filesystem::path& path);
 
 // Throws ArgumentError when writing the file or folder `path` would replace a file that
 // `checkpoint` is read from.

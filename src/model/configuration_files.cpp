@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/paths.h"
 #include "checkpoint/metadata.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
@@ -47,16 +48,15 @@ Checkpoint of_meta(const Checkpoint& given) {
 Checkpoint configuration_of_files(const std::string& path) {
   constexpr std::array kFiles = {"config.json", "params.json"};
   fs::path file(path);
-  std::error_code ignored;  // MappedFile::open says why a path cannot be looked up
-  if (fs::is_directory(file, ignored)) {
+  if (is_folder(file)) {
     // The first one that exists, as open_checkpoint chooses: Mistral's folders have both files.
     for (const char* name : kFiles) {
-      if (!fs::exists(fs::path(path) / name, ignored)) continue;
+      if (!is_there(fs::path(path) / name)) continue;
       file = fs::path(path) / name;
       break;
     }
-    LIMPID_CHECK(ArgumentError, !fs::is_directory(file, ignored), "{} contains neither {} nor {}",
-                 path, kFiles[0], kFiles[1]);
+    LIMPID_CHECK(ArgumentError, !is_folder(file), "{} contains neither {} nor {}", path, kFiles[0],
+                 kFiles[1]);
   }
   const auto mapped = MappedFile::open(file.string());
   Checkpoint given;

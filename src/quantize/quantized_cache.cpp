@@ -15,6 +15,7 @@
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
 #include "base/check.h"
+#include "base/paths.h"
 #include "checkpoint/gguf.h"
 #include "quantize/input_means.h"
 
@@ -141,11 +142,11 @@ uint64_t description_hash(const Checkpoint& checkpoint) {
 // Opens a cached result if it exists, is complete and has this identity. Updates its time of last
 // use; if that fails, the result is only removed earlier than it should be.
 std::optional<Checkpoint> open_cached(const std::string& path, const std::string& identity) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   try {
     Checkpoint cached = open_gguf(path);
     if (cached.metadata.string(kIdentityKey) == identity) {
+      std::error_code error;
       std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
       return cached;
     }
@@ -200,28 +201,24 @@ void bound_quantized_cache(const std::string& folder, const std::string& keep,
   std::vector<Result> results;
   uint64_t total = 0;
   const fs::file_time_type yesterday = fs::file_time_type::clock::now() - std::chrono::hours(24);
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    // Another process may be removing the same files.
-    std::error_code gone;
-    const fs::path ending = entry->path().extension();
-    if ((ending != ".gguf" && ending != ".part") || !entry->is_regular_file(gone)) continue;
-    const uint64_t size = entry->file_size(gone);
-    if (gone) continue;
-    const fs::file_time_type used = entry->last_write_time(gone);
+  std::error_code gone;  // another process may be removing the same files
+  for (const fs::path& path : entries_of(folder)) {
+    const fs::path ending = path.extension();
+    if ((ending != ".gguf" && ending != ".part") || !is_file(path)) continue;
+    const fs::file_time_type used = fs::last_write_time(path, gone);
     if (gone) continue;
     if (ending == ".part") {  // of an AtomicFile; a process that lives writes to its own
-      if (used < yesterday) fs::remove(entry->path(), gone);
+      if (used < yesterday) fs::remove(path, gone);
       continue;
     }
+    const uint64_t size = size_of_file(path);
     total += size;
-    if (entry->path() != fs::path(keep)) results.push_back({entry->path(), size, used});
+    if (path != fs::path(keep)) results.push_back({path, size, used});
   }
   std::ranges::sort(results, {}, &Result::used);
   for (const Result& result : results) {
     if (total <= most_bytes) break;
-    if (fs::remove(result.path, error)) total -= result.size;
+    if (fs::remove(result.path, gone)) total -= result.size;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
+#include "base/paths.h"
 #include "tokenizer/sentence_piece_model.h"
 #include "tokenizer/tiktoken_file.h"
 #include "tokenizer/tokenizer_config.h"
@@ -26,8 +27,7 @@ constexpr std::string_view kRanks = "ranks.tiktoken";  // the usual name for any
 void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_view prefix,
                   std::string_view name) {
   const std::string file_name = fmt::format("{}{}", prefix, name);
-  std::error_code ignored;
-  if (files.count(name) == 0 && fs::is_regular_file(fs::path(folder.path()) / file_name, ignored))
+  if (files.count(name) == 0 && is_file(fs::path(folder.path()) / file_name))
     files.emplace(name, folder.open(file_name));
 }
 
@@ -111,8 +111,7 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
 // A folder is searched by usual names; a single file by its prefix.
 TokenizerFiles find_tokenizer_files(const std::string& path) {
   TokenizerFiles files;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
+  if (is_folder(path)) {
     const ModelFolder folder(path);
     for (const std::string_view name : kTokenizerFiles) add_if_there(files, folder, "", name);
     if (const auto ranks = folder.only_name_ending(kTiktoken))
@@ -123,8 +122,7 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   const auto [name, prefix] = usual_name(file_name);
   if (name.empty()) return find_renamed(path);
   files.emplace(name, MappedFile::open(path));
-  const std::string parent = fs::path(path).parent_path().string();
-  const ModelFolder folder(parent.empty() ? "." : parent);
+  const ModelFolder folder(folder_of(path).string());
   // A second tokenizer beside the named file is not part of it, but the two files of GPT-2 belong
   // together.
   const bool is_half = name == "vocab.json" || name == "encoder.json";
