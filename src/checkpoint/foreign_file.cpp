@@ -68,9 +68,9 @@ std::string beginning_of(std::string_view text) {
   return line.size() > kShown ? fmt::format("{}…", line.substr(0, kShown)) : std::string(line);
 }
 
-}  // namespace
-
-// Magic numbers first, then a web page (doctype or tag in any case, after blanks), then other text.
+// What a file is that begins with `bytes`, and what to do: "a web page: …", "a gzip archive: …"; ""
+// for an unknown file. Magic numbers first, then a web page (doctype or tag in any case, after
+// blanks), then other text.
 std::string describe_foreign(std::string_view bytes) {
   for (const Magic& magic : kMagics) {
     if (bytes.starts_with(magic.bytes)) return fmt::format("{}: {}", magic.what, magic.then);
@@ -86,6 +86,8 @@ std::string describe_foreign(std::string_view bytes) {
       "answer",
       beginning_of(text));
 }
+
+}  // namespace
 
 void refuse_foreign(const std::string& path, std::string_view bytes) {
   const std::string description = describe_foreign(bytes);

@@ -7,11 +7,8 @@
 
 namespace limpid {
 
-// Describes a file that begins with `bytes`, and says what to do: "a web page: …", "a gzip archive:
-// …". Returns "" for an unknown file.
-std::string describe_foreign(std::string_view bytes);
-
-// Throws UnsupportedError with that description. Does nothing for an unknown file.
+// Throws UnsupportedError, which says what a file that begins with `bytes` is ("a web page: …", "a
+// gzip archive: …") and what to do. Does nothing for an unknown file.
 void refuse_foreign(const std::string& path, std::string_view bytes);
 
 }  // namespace limpid

@@ -85,9 +85,9 @@ void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte>
   }
   KeyWriter keys(metadata, "tokenizer.ggml.");
   keys.string("model", "llama");
-  metadata.set("tokenizer.ggml.tokens", {std::move(tokens), "array of string"});
-  metadata.set("tokenizer.ggml.scores", {std::move(scores), "array of f32"});
-  metadata.set("tokenizer.ggml.token_type", {std::move(types), "array of i32"});
+  keys.set("tokens", {std::move(tokens), "array of string"});
+  keys.set("scores", {std::move(scores), "array of f32"});
+  keys.set("token_type", {std::move(types), "array of i32"});
   keys.integer("unknown_token_id", 0);
   keys.integer("bos_token_id", 1);
   keys.integer("eos_token_id", 2);

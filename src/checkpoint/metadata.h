@@ -69,12 +69,11 @@ class KeyWriter {
   void string(std::string_view name, std::string_view value) {
     set(name, {std::string(value), "string"});
   }
-
- private:
   void set(std::string_view name, MetadataValue value) {
     metadata_.set(prefix_ + std::string(name), std::move(value));
   }
 
+ private:
   Metadata& metadata_;
   std::string prefix_;
 };

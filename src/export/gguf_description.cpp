@@ -1,9 +1,12 @@
 #include "export/gguf_description.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <string>
 
 #include "base/check.h"
+#include "checkpoint/metadata.h"
 #include "export/completed.h"
 #include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
@@ -38,28 +41,25 @@ std::vector<float> scores_of(const TokenizerSpec& spec) {
 }
 
 // Writes tokens, types, and scores or merges.
-void set_vocabulary(Metadata& metadata, const TokenizerSpec& spec) {
-  metadata.set("tokenizer.ggml.tokens", {spec.pieces, "array of string"});
+void set_vocabulary(KeyWriter& keys, const TokenizerSpec& spec) {
+  keys.set("tokens", {spec.pieces, "array of string"});
   std::vector<int64_t> types;
   for (const TokenType type : spec.types) types.push_back(static_cast<int64_t>(type));
-  metadata.set("tokenizer.ggml.token_type", {std::move(types), "array of i32"});
+  keys.set("token_type", {std::move(types), "array of i32"});
   if (spec.kind == TokenizerKind::kSentencePieceBpe) {
-    metadata.set("tokenizer.ggml.model", {std::string("llama"), "string"});
-    metadata.set("tokenizer.ggml.pre", {std::string("default"), "string"});
+    keys.string("model", "llama");
+    keys.string("pre", "default");
     const std::vector<float> scores = scores_of(spec);
-    metadata.set("tokenizer.ggml.scores",
-                 {std::vector<double>(scores.begin(), scores.end()), "array of f32"});
-    metadata.set("tokenizer.ggml.add_space_prefix",
-                 {spec.space_prefix != SpacePrefix::kNone, "bool"});
-    if (spec.remove_extra_whitespaces)
-      metadata.set("tokenizer.ggml.remove_extra_whitespaces", {true, "bool"});
+    keys.set("scores", {std::vector<double>(scores.begin(), scores.end()), "array of f32"});
+    keys.flag("add_space_prefix", spec.space_prefix != SpacePrefix::kNone);
+    if (spec.remove_extra_whitespaces) keys.flag("remove_extra_whitespaces", true);
     return;
   }
   LIMPID_CHECK(UnsupportedError, spec.splits.empty(),
                "GGUF cannot express this tokenizer: it splits a text by patterns of its own");
-  metadata.set("tokenizer.ggml.model", {std::string("gpt2"), "string"});
-  metadata.set("tokenizer.ggml.pre", {std::string(pre_name(spec)), "string"});
-  metadata.set("tokenizer.ggml.merges", {merge_list(spec), "array of string"});
+  keys.string("model", "gpt2");
+  keys.string("pre", pre_name(spec));
+  keys.set("merges", {merge_list(spec), "array of string"});
 }
 
 // Converts llama3's scaling to the form that llama.cpp reads: a tensor of divisors instead of keys.
@@ -150,7 +150,7 @@ void name_stops(TokenizerSpec& spec, std::vector<std::string>& remarks) {
   TokenizerSpec by_name = spec;
   by_name.stop_ids.clear();
   const std::vector<TokenId> known = find_stop_ids(by_name);
-  std::string rest;
+  std::vector<TokenId> rest;
   for (const TokenId id : spec.stop_ids) {
     if (std::ranges::find(known, id) != known.end()) continue;
     if (!spec.eot) {
@@ -158,13 +158,13 @@ void name_stops(TokenizerSpec& spec, std::vector<std::string>& remarks) {
     } else if (!spec.eom) {
       spec.eom = id;
     } else {
-      rest += (rest.empty() ? "" : ", ") + std::to_string(id);
+      rest.push_back(id);
     }
   }
   if (!rest.empty())
     remarks.push_back(fmt::format(
         "GGUF has no further key for stop tokens; {} will not end an answer in other programs",
-        rest));
+        fmt::join(rest, ", ")));
 }
 
 // Adds remarks on properties of the tokenizer that GGUF cannot express.
@@ -191,12 +191,12 @@ void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& re
                   spec.added_rules.size()));
 }
 
-}  // namespace
-
+// Writes the keys below `tokenizer.ggml.`.
 void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
-  set_vocabulary(metadata, spec);
-  const auto set_id = [&](const char* key, std::optional<TokenId> id) {
-    if (id) metadata.set(std::string("tokenizer.ggml.") + key, {int64_t{*id}, "u32"});
+  KeyWriter keys(metadata, "tokenizer.ggml.");
+  set_vocabulary(keys, spec);
+  const auto set_id = [&](std::string_view key, std::optional<TokenId> id) {
+    if (id) keys.integer(key, *id);
   };
   set_id("bos_token_id", spec.bos);
   set_id("eos_token_id", spec.eos);
@@ -204,9 +204,11 @@ void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
   set_id("eom_token_id", spec.eom);
   set_id("unknown_token_id", spec.unknown);
   set_id("padding_token_id", spec.pad);
-  metadata.set("tokenizer.ggml.add_bos_token", {spec.add_bos, "bool"});
-  metadata.set("tokenizer.ggml.add_eos_token", {spec.add_eos, "bool"});
+  keys.flag("add_bos_token", spec.add_bos);
+  keys.flag("add_eos_token", spec.add_eos);
 }
+
+}  // namespace
 
 // The steps: complete the tensors, convert the tokenizer, convert what GGUF has no keys for, and
 // collect remarks.

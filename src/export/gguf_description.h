@@ -22,7 +22,4 @@ struct GgufDescription {
 // cannot express.
 GgufDescription described_for_gguf(const Checkpoint& canonical);
 
-// Sets only the keys below `tokenizer.ggml.`. Throws UnsupportedError.
-void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec);
-
 }  // namespace limpid

@@ -23,6 +23,15 @@ constexpr std::array kActivations = {
     Activation{"silu", "silu"},           Activation{"swish", "silu"},
 };
 
+// The value of hidden_activation for a function's name in torch or transformers; nothing for an
+// unknown name.
+std::optional<std::string> canonical_activation(std::string_view name) {
+  for (const Activation& activation : kActivations) {
+    if (activation.theirs == name) return std::string(activation.ours);
+  }
+  return std::nullopt;
+}
+
 // Reads the context, which has several names. Throws FormatError when two of the names are present
 // with different values.
 std::optional<int64_t> read_context(SpecReader& config) {
@@ -93,13 +102,6 @@ constexpr std::array<OptionalPrefix, 4> kLinearPrefixes = {
 
 }  // namespace
 
-std::optional<std::string> gpt2_activation(std::string_view name) {
-  for (const Activation& activation : kActivations) {
-    if (activation.theirs == name) return std::string(activation.ours);
-  }
-  return std::nullopt;
-}
-
 Gpt2Config read_gpt2_config(SpecReader& config) {
   Gpt2Config read;
   read.n_layers = config.size("n_layer", kMostLayers);
@@ -110,7 +112,7 @@ Gpt2Config read_gpt2_config(SpecReader& config) {
   read.vocab_size = config.size("vocab_size", kLargestSize);
   const std::string activation = config.string_or("activation_function", "");
   if (!activation.empty()) {
-    read.activation = gpt2_activation(activation);
+    read.activation = canonical_activation(activation);
     if (!read.activation) {
       config.refuse("activation_function",
                     "is `{}` (known: gelu_new, gelu_pytorch_tanh, gelu_fast, gelu, "

@@ -35,10 +35,6 @@ Gpt2Config read_gpt2_config(SpecReader& config);
 // Marks the keys of classification heads as read. A causal language model does not use them.
 void ignore_summary(SpecReader& config);
 
-// Maps a function's name in torch or transformers ("gelu_new", "gelu", …) to a value of
-// hidden_activation. Returns nothing for an unknown name.
-std::optional<std::string> gpt2_activation(std::string_view name);
-
 // Reads config.json of GPT2LMHeadModel, with the defaults of transformers: gelu_new, tied
 // embeddings, and a feed-forward width of four times d_model. The tensor names are in
 // kGpt2Conv1dNames.

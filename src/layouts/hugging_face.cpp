@@ -1,5 +1,7 @@
 #include "layouts/hugging_face.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 #include <cmath>
 #include <optional>
@@ -17,10 +19,9 @@ namespace {
 
 // The supported classes, for messages.
 std::string class_names() {
-  std::string names;
-  for (const ModelClass& known : model_classes())
-    names += (names.empty() ? "" : ", ") + std::string(known.class_name);
-  return names;
+  std::vector<std::string_view> names;
+  for (const ModelClass& known : model_classes()) names.push_back(known.class_name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // Finds the model class by `architectures` of config.json, or by `model_type` if there are none.
@@ -38,11 +39,8 @@ const ModelClass& class_of(const Checkpoint& given, SpecReader& config) {
     }
     return known;
   }
-  std::string found = type;
-  if (classes != nullptr) {
-    found.clear();
-    for (const std::string& name : *classes) found += (found.empty() ? "" : ", ") + name;
-  }
+  const std::string found =
+      classes == nullptr ? type : fmt::format("{}", fmt::join(*classes, ", "));
   throw UnsupportedError(
       fmt::format("{}: the model is a `{}`, which is not supported; "
                   "choose one of these: {}",
@@ -157,6 +155,16 @@ std::vector<int64_t> stop_ids(const Checkpoint& given) {
   return {};
 }
 
+// Reads generation_config.json, and config.json for values that the first file does not state, into
+// GGUF's keys general.sampling.* and into kStopTokenIdsKey; and the chat templates
+// (layouts/chat_templates.h) into tokenizer.chat_template and tokenizer.chat_template.NAME.
+void read_defaults(const Checkpoint& given, Metadata& canonical) {
+  read_samplers(given, canonical);
+  std::vector<int64_t> ids = stop_ids(given);
+  if (!ids.empty()) canonical.set(kStopTokenIdsKey, {std::move(ids), "array of u32"});
+  set_chat_templates(given.attachments, canonical);
+}
+
 }  // namespace
 
 const NameTable& hugging_face_names(const ModelClass& model_class) {
@@ -204,20 +212,13 @@ void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
 // check.
 Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   HuggingFaceConfig config = read_hugging_face_config(given);
-  read_hugging_face_defaults(given, config.canonical);
+  read_defaults(given, config.canonical);
   Checkpoint result = translate_names(given, hugging_face_names(*config.model_class));
   result.metadata = config.canonical;
   result.naming = Naming::kGguf;
   result.row_order = config.model_class->row_order;
   apply_parts(config, result);
   return result;
-}
-
-void read_hugging_face_defaults(const Checkpoint& given, Metadata& canonical) {
-  read_samplers(given, canonical);
-  std::vector<int64_t> ids = stop_ids(given);
-  if (!ids.empty()) canonical.set(kStopTokenIdsKey, {std::move(ids), "array of u32"});
-  set_chat_templates(given.attachments, canonical);
 }
 
 }  // namespace limpid

@@ -32,10 +32,4 @@ const NameTable& hugging_face_names(const ModelClass& model_class);
 // array of integers.
 constexpr const char* kStopTokenIdsKey = "tokenizer.stop_token_ids";
 
-// Reads generation_config.json, and config.json for values that the first file does not state, into
-// GGUF's keys general.sampling.* and into kStopTokenIdsKey. Reads the chat templates
-// (layouts/chat_templates.h) into tokenizer.chat_template and tokenizer.chat_template.NAME. Throws
-// FormatError for values of the wrong type.
-void read_hugging_face_defaults(const Checkpoint& given, Metadata& canonical);
-
 }  // namespace limpid

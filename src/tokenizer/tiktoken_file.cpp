@@ -206,6 +206,14 @@ void set_openai(const RankFile& file, const Encoding& encoding, TokenizerSpec& s
   }
 }
 
+// The encodings that read_tiktoken knows, for messages.
+std::string encoding_names() {
+  std::vector<std::string_view> names;
+  for (const Encoding& encoding : encodings()) names.push_back(encoding.name);
+  names.insert(names.end(), {"gpt2", "llama3", "llama3.1"});
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // Determines the encoding of a file for which none was given.
 std::string_view recognise(const RankFile& file, std::string_view bytes) {
   if (file.n_ranks == kLlama3Ranks && file.tokens.size() == kLlama3Ranks) return "llama3.1";
@@ -217,17 +225,10 @@ std::string_view recognise(const RankFile& file, std::string_view bytes) {
   }
   throw UnsupportedError(
       fmt::format("{}: the encoding of these {} ranks is unknown; name it: one of {}", file.path,
-                  file.n_ranks, fmt::join(tiktoken_encoding_names(), ", ")));
+                  file.n_ranks, encoding_names()));
 }
 
 }  // namespace
-
-std::vector<std::string_view> tiktoken_encoding_names() {
-  std::vector<std::string_view> names;
-  for (const Encoding& encoding : encodings()) names.push_back(encoding.name);
-  names.insert(names.end(), {"gpt2", "llama3", "llama3.1"});
-  return names;
-}
 
 bool looks_like_tiktoken(std::string_view bytes) {
   std::string token;
@@ -254,8 +255,8 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
   } else if (encoding == "llama3" || encoding == "llama3.1") {
     set_llama3(file, encoding == "llama3", spec);
   } else {
-    throw UnsupportedError(fmt::format("unknown encoding '{}'; known are {}", encoding,
-                                       fmt::join(tiktoken_encoding_names(), ", ")));
+    throw UnsupportedError(
+        fmt::format("unknown encoding '{}'; known are {}", encoding, encoding_names()));
   }
   spec.stop_ids = find_stop_ids(spec);
   return spec;

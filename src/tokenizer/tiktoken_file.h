@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "tokenizer/tokenizer_spec.h"
 
@@ -27,8 +26,5 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
 // Returns whether the file looks like a rank file: its first line is base64 and a number. Example
 // of a line: "IQ== 0", the token "!" with rank 0.
 bool looks_like_tiktoken(std::string_view bytes);
-
-// Returns the encodings that read_tiktoken knows.
-std::vector<std::string_view> tiktoken_encoding_names();
 
 }  // namespace limpid
