@@ -140,8 +140,7 @@ ByteTrie::ByteTrie(std::vector<Token> tokens) {
     LIMPID_CHECK(UnsupportedError, static_cast<uint64_t>(id) < kMaxTokens,
                  "[tokenizer] token id {} is too high", id);
   }
-  std::stable_sort(tokens.begin(), tokens.end(),
-                   [](const Token& a, const Token& b) { return a.first < b.first; });
+  std::ranges::stable_sort(tokens, {}, &Token::first);
   Builder(nodes_).build(tokens);
 }
 

@@ -101,8 +101,7 @@ LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge
   for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
   Builder builder(*this, byte_ids, last, merges.size());
   // Both parts of a token are shorter than the token, so their origins are known before its own.
-  std::stable_sort(merges.begin(), merges.end(),
-                   [](const Merge& a, const Merge& b) { return a.size < b.size; });
+  std::ranges::stable_sort(merges, {}, &Merge::size);
   constexpr Halves kUnknown{-2, -2};
   std::vector<Halves> halves(origins_.size(), kUnknown);  // by id
   std::string bytes;

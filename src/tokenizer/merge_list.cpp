@@ -1,6 +1,7 @@
 #include "tokenizer/merge_list.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
@@ -88,8 +89,7 @@ std::vector<std::string> merge_list(const TokenizerSpec& spec) {
   std::vector<size_t> order(spec.pieces.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (spec.merge_order == MergeOrder::kScores) {
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return spec.scores[a] > spec.scores[b]; });
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t id) { return spec.scores[id]; });
   }
   const NormalPieces pieces(spec);
   // Pieces that are all prefixes of each other need quadratic memory here.

@@ -105,8 +105,7 @@ void SentencePieceBpe::build_score_merges() {
     if (is_plain(spec_.types[index]) && symbols_.find(spec_.pieces[index]) == id) ids.push_back(id);
   }
   const auto size_of = [&](TokenId id) { return spec_.pieces[static_cast<size_t>(id)].size(); };
-  std::stable_sort(ids.begin(), ids.end(),
-                   [&](TokenId a, TokenId b) { return size_of(a) < size_of(b); });
+  std::ranges::stable_sort(ids, {}, size_of);
   Merger merger;
   std::vector<TokenId> symbols;
   for (const TokenId id : ids) {

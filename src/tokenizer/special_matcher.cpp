@@ -44,8 +44,7 @@ SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) {
     if (is_here && (rule.strip_left || rule.strip_right || rule.single_word))
       rules_.push_back(rule);
   }
-  std::stable_sort(rules_.begin(), rules_.end(),
-                   [](const AddedTokenRule& a, const AddedTokenRule& b) { return a.id < b.id; });
+  std::ranges::stable_sort(rules_, {}, &AddedTokenRule::id);
   std::unordered_map<std::string, Name> found;
   std::string buffer;
   for (size_t i = 0; i < spec.pieces.size(); ++i) {

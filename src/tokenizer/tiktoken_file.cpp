@@ -248,8 +248,7 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
     spec.pieces.push_back(byte_alphabet::spelling_of(token));
     spec.types.push_back(token.empty() ? TokenType::kUnused : TokenType::kNormal);
   }
-  const auto known = std::find_if(encodings().begin(), encodings().end(),
-                                  [&](const Encoding& e) { return e.name == encoding; });
+  const auto known = std::ranges::find(encodings(), encoding, &Encoding::name);
   if (known != encodings().end()) {
     set_openai(file, *known, spec);
   } else if (encoding == "llama3" || encoding == "llama3.1") {

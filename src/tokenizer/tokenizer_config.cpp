@@ -18,6 +18,14 @@ std::optional<std::string> read_name(const JsonPlace& root, std::string_view key
   return std::string(name);
 }
 
+// Reads the names that no earlier file has stated.
+void read_missing_names(const JsonPlace& root, TokenizerConfig& config) {
+  if (!config.bos) config.bos = read_name(root, "bos_token");
+  if (!config.eos) config.eos = read_name(root, "eos_token");
+  if (!config.unknown) config.unknown = read_name(root, "unk_token");
+  if (!config.pad) config.pad = read_name(root, "pad_token");
+}
+
 std::optional<bool> read_flag(const JsonPlace& root, std::string_view key) {
   const auto place = root.find(key);
   if (!place) return std::nullopt;
@@ -96,10 +104,7 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
   TokenizerConfig config;
   config.file = path;
   config.tokenizer_class = root.string("tokenizer_class", "");
-  config.bos = read_name(root, "bos_token");
-  config.eos = read_name(root, "eos_token");
-  config.unknown = read_name(root, "unk_token");
-  config.pad = read_name(root, "pad_token");
+  read_missing_names(root, config);
   config.add_bos = read_flag(root, "add_bos_token");
   config.add_eos = read_flag(root, "add_eos_token");
   config.add_prefix_space = root.boolean("add_prefix_space", false);
@@ -108,11 +113,9 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
       const JsonPlace place(path, fmt::format("added_tokens_decoder.{}", key.substr(0, 20)), value);
       config.added_tokens.push_back(read_added_token(place, key));
     }
-    std::sort(config.added_tokens.begin(), config.added_tokens.end(),
-              [](const auto& a, const auto& b) { return a.rule.id < b.rule.id; });
-    const auto twice =
-        std::adjacent_find(config.added_tokens.begin(), config.added_tokens.end(),
-                           [](const auto& a, const auto& b) { return a.rule.id == b.rule.id; });
+    const auto id_of = [](const TokenizerConfig::Token& token) { return token.rule.id; };
+    std::ranges::sort(config.added_tokens, {}, id_of);
+    const auto twice = std::ranges::adjacent_find(config.added_tokens, {}, id_of);
     if (twice != config.added_tokens.end()) added->fail("names id {} twice", twice->rule.id);
   }
   return config;
@@ -123,10 +126,7 @@ void add_special_tokens_map(const std::string& path, std::string_view bytes,
   const JsonFile file(path, bytes);
   const JsonPlace root = file.root();
   if (config.file.empty()) config.file = path;
-  if (!config.bos) config.bos = read_name(root, "bos_token");
-  if (!config.eos) config.eos = read_name(root, "eos_token");
-  if (!config.unknown) config.unknown = read_name(root, "unk_token");
-  if (!config.pad) config.pad = read_name(root, "pad_token");
+  read_missing_names(root, config);
 }
 
 void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec) {
