@@ -124,7 +124,11 @@ void Model::run_step(KvCache& cache, std::span<const StepItem> items, PassResult
   if (inputs.n_tokens() == 0) return;
 
   make_room(inputs.n_tokens(), inputs.n_outputs());
-  take(run_forward(cache, result, adapter_factors));
+  const auto run = [&] {
+    const ExecutorStep step(*executor_);
+    return forward(*executor_, spec_, weights_, cache.storage(), result, adapter_factors);
+  };
+  take(run());
   for (const StepItem& item : items) cache.advance(item.sequence, item.tokens);
 }
 
@@ -193,12 +197,6 @@ void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
   executor_->reserve(most_tokens, most_outputs);
   room_tokens_ = most_tokens;
   room_outputs_ = most_outputs;
-}
-
-Activation Model::run_forward(KvCache& cache, PassResult result,
-                              std::span<const double> adapter_factors) {
-  const ExecutorStep step(*executor_);
-  return forward(*executor_, spec_, weights_, cache.storage(), result, adapter_factors);
 }
 
 }  // namespace limpid

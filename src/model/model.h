@@ -103,9 +103,6 @@ class Model {
   void run_step(KvCache& cache, std::span<const StepItem> items, PassResult result,
                 std::span<const double> adapter_factors,
                 const std::function<void(Activation result)>& take);
-  // From begin_step to end_step.
-  Activation run_forward(KvCache& cache, PassResult result,
-                         std::span<const double> adapter_factors);
   // Keeps the result of a step until the next one, and shows its values.
   std::span<const float> show(Activation result);
 
