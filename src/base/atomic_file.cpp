@@ -87,6 +87,8 @@ void AtomicFile::write(std::string_view bytes) {
   size_ += bytes.size();
 }
 
+void AtomicFile::write(std::span<const std::byte> bytes) { write(text_of(bytes)); }
+
 void AtomicFile::write_at(uint64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
     // Linux writes at most 2 GiB less a page at once.

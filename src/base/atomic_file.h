@@ -1,7 +1,9 @@
 // A file that gets its name only when it is complete.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +24,7 @@ class AtomicFile {
 
   // Appends. Throws ResourceError, for instance when the disk is full.
   void write(std::string_view bytes);
+  void write(std::span<const std::byte> bytes);
   uint64_t size() const { return size_; }  // bytes written
   // Overwrites bytes at `offset`. It does not move the place where write() appends.
   void write_at(uint64_t offset, std::string_view bytes);

@@ -45,10 +45,11 @@ const char* mapped_path_of(const void* address) noexcept;
 inline constexpr char kBecameUnreadable[] =
     " became unreadable while it was in use: it was truncated, or its disk failed";
 
-// The content of a mapped file as text.
-inline std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+// Bytes as text; and the content of a mapped file.
+inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+inline std::string_view text_of(const MappedFile& file) { return text_of(file.bytes()); }
 
 // Tells the system that the pages that lie entirely in `part` of a mapped file are not needed for
 // now. They no longer count as memory of this process, and are read again when they are next used.

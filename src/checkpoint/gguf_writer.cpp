@@ -225,7 +225,7 @@ void GgufStream::pad() {
 void GgufStream::write(std::span<const std::byte> bytes) {
   LIMPID_CHECK(ArgumentError, tensor_ < sizes_.size() && bytes.size() <= sizes_[tensor_] - written_,
                "[gguf writer] {} bytes are more than tensor {} still needs", bytes.size(), tensor_);
-  file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  file_.write(bytes);
   written_ += bytes.size();
   if (written_ < sizes_[tensor_]) return;
   pad();

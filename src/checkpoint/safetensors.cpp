@@ -28,9 +28,7 @@ std::string label_of(std::string_view name) { return fmt::format("tensor '{}'", 
 class HeaderReader {
  public:
   HeaderReader(const std::string& path, std::span<const std::byte> bytes)
-      : path_(path),
-        text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-        reader_(path, bytes) {}
+      : path_(path), text_(text_of(bytes)), reader_(path, bytes) {}
 
   // A wrong length is often the first sign that the file is something else, so the message may name
   // that.

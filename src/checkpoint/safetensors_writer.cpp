@@ -1,6 +1,5 @@
 #include "checkpoint/safetensors_writer.h"
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <vector>
@@ -75,16 +74,14 @@ SafetensorsStream::SafetensorsStream(const std::string& path,
     : file_(path) {
   const std::string header = header_text(metadata, tensors, missing_);
   const uint64_t length = header.size();
-  char length_bytes[sizeof(length)];
-  std::memcpy(length_bytes, &length, sizeof(length));
-  file_.write({length_bytes, sizeof(length)});
+  file_.write(std::as_bytes(std::span(&length, 1)));
   file_.write(header);
 }
 
 void SafetensorsStream::write(std::span<const std::byte> bytes) {
   LIMPID_CHECK(ArgumentError, bytes.size() <= missing_,
                "[safetensors] {} bytes more than the header says", bytes.size() - missing_);
-  file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  file_.write(bytes);
   missing_ -= bytes.size();
 }
 

@@ -22,10 +22,6 @@ constexpr uint64_t kMostNameBytes = uint64_t{1} << 26U;  // of the names of all 
 constexpr std::array<std::string_view, 6> kWrappers = {
     "model", "model_state", "model_state_dict", "state_dict", "module", "weights"};
 
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Finds the record `<root>/data.pkl`. All records of the archive must be in the same root.
 const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   constexpr std::string_view kName = "/data.pkl";

@@ -195,7 +195,7 @@ void TorchWriter::write(std::span<const std::byte> bytes) {
     LIMPID_CHECK(ArgumentError, open_, "{} bytes more than the tensors have", bytes.size());
     const auto n =
         static_cast<size_t>(std::min<uint64_t>(bytes.size(), records_.back().size - n_written_));
-    file_.write({reinterpret_cast<const char*>(bytes.data()), n});
+    file_.write(bytes.first(n));
     records_.back().crc32 = zip_crc32(bytes.first(n), records_.back().crc32);
     n_written_ += n;
     bytes = bytes.subspan(n);

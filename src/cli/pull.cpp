@@ -83,7 +83,7 @@ void unpack_and_verify(const NamedModel& model, const std::string& wheel, const 
   zip.extract(*record, [&](std::span<const std::byte> bytes) {
     check_interrupt(interrupt, model);
     digest.update(bytes);
-    file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    file.write(bytes);
     bar.show(file.size(), model.n_bytes);
   });
   const std::string found = digest.hex();
