@@ -88,6 +88,20 @@ TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
   return storage.view();
 }
 
+void Checkpoint::add_from(const Checkpoint& other, const std::string& name,
+                          const std::string& ours) {
+  tensors[ours] = *other.find(name);
+  tensor_order.push_back(ours);
+  const auto made = other.derived.find(name);
+  if (made != other.derived.end()) derived[ours] = made->second;
+}
+
+void Checkpoint::erase(const std::string& name) {
+  tensors.erase(name);
+  derived.erase(name);
+  std::erase(tensor_order, name);
+}
+
 void check_not_shrunk(const MappedFile& file) {
   LIMPID_CHECK(ResourceError, size_of_file(file.path()) >= file.size(),
                "{} had {} bytes when it was opened and has fewer now; is it still being written?",

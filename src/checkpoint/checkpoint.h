@@ -70,6 +70,11 @@ struct Checkpoint {
 
   // Adds a tensor, or replaces the one of that name. The checkpoint owns it from now on.
   void add(const std::string& name, Tensor tensor);
+  // Adds the tensor `name` of `other` as `ours`, also one that is derived. The caller keeps the
+  // files of `other`.
+  void add_from(const Checkpoint& other, const std::string& name, const std::string& ours);
+  // Removes a tensor; does nothing if there is none of that name.
+  void erase(const std::string& name);
 
   // Returns the tensor with its bytes. The view points into the tensor's file or, for a derived
   // tensor, into `storage`, which then owns the bytes. Throws ArgumentError for an unknown name.

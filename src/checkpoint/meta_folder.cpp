@@ -61,14 +61,11 @@ class ShardJoiner {
       whole.files.insert(whole.files.end(), shard->files.begin(), shard->files.end());
       check_names(*shard);
     }
-    whole.tensor_order = first.tensor_order;
     for (const std::string& name : first.tensor_order) {
       const Join join = join_of(name);
       if (join == Join::kNone) {
         check_replicated(name);
-        whole.tensors[name] = *first.find(name);
-        const auto made = first.derived.find(name);
-        if (made != first.derived.end()) whole.derived[name] = made->second;
+        whole.add_from(first, name, name);
       } else {
         promise(name, join, whole);
       }
@@ -137,6 +134,7 @@ class ShardJoiner {
     }
     const Shape shape =
         join == Join::kRows ? Shape{joined, first.shape[1]} : Shape{first.shape[0], joined};
+    whole.tensor_order.push_back(name);
     whole.tensors[name] = {first.dtype, shape, nullptr};
     whole.derived[name] = {fmt::format("{} of {} files joined",
                                        join == Join::kRows ? "rows" : "columns", shards_.size()),

@@ -19,12 +19,7 @@ namespace {
 
 constexpr const char* kRopeFactors = "rope_freqs.weight";
 
-// Removes a tensor from all lists of the checkpoint.
-void erase_tensor(Checkpoint& checkpoint, const std::string& name) {
-  checkpoint.tensors.erase(name);
-  checkpoint.derived.erase(name);
-  std::erase(checkpoint.tensor_order, name);
-}
+Tensor zeros(const Shape& shape) { return {DType::kF32, shape}; }
 
 // Makes a scaling that the user gave permanent: removes the mark and the table that it replaced.
 void settle_rope(Checkpoint& checkpoint) {
@@ -33,7 +28,7 @@ void settle_rope(Checkpoint& checkpoint) {
       ".rope.scaling.overridden";
   if (!checkpoint.metadata.boolean(mark).value_or(false)) return;
   checkpoint.metadata.erase_below(mark);
-  erase_tensor(checkpoint, kRopeFactors);
+  checkpoint.erase(kRopeFactors);
 }
 
 // Replaces Q, K and V by one matrix, attn_qkv: the rows of Q, then those of K, then those of V.
@@ -69,7 +64,7 @@ void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::strin
                               return whole;
                             }};
   *std::ranges::find(result.tensor_order, names[0]) = joined;
-  for (const std::string& name : names) erase_tensor(result, name);
+  for (const std::string& name : names) result.erase(name);
 }
 
 // Gives a GPT-2 the fused attn_qkv and all biases. Zeros as biases do not change the result. With
@@ -84,11 +79,11 @@ void complete_gpt2(Checkpoint& checkpoint) {
       join_rows(source, fmt::format("blk.{}.", i), part, checkpoint);
   }
   if (checkpoint.find("output_norm.bias") != nullptr) return;
+  checkpoint.add("output_norm.bias", zeros(Shape{spec.d_model}));
   // From here on, tensor_table requires all biases.
-  checkpoint.add("output_norm.bias", Tensor(DType::kF32, Shape{spec.d_model}));
   for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
     if (entry.name.ends_with(".bias") && checkpoint.find(entry.name) == nullptr)
-      checkpoint.add(entry.name, Tensor(DType::kF32, entry.shape));
+      checkpoint.add(entry.name, zeros(entry.shape));
   }
 }
 
@@ -108,7 +103,7 @@ Checkpoint with_named_scaling(Checkpoint canonical) {
                                          rope_frequencies(spec.rope.base, spec.rope.n_rot));
   if (!scaling || canonical.metadata.contains(spec.architecture + ".rope.scaling.type"))
     return canonical;
-  erase_tensor(canonical, kRopeFactors);
+  canonical.erase(kRopeFactors);
   set_rope_scaling_keys(canonical.metadata, spec.architecture, *scaling);
   return canonical;
 }
@@ -139,7 +134,7 @@ Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_cla
     LIMPID_CHECK(UnsupportedError, entry.name.ends_with(".bias"),
                  "{}: {} needs {}, which is missing", canonical.path, model_class.class_name,
                  entry.name);
-    canonical.add(entry.name, Tensor(DType::kF32, entry.shape));
+    canonical.add(entry.name, zeros(entry.shape));
   }
   return canonical;
 }

@@ -143,10 +143,7 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
     }
     const std::string& ours = is_a ? names.a : names.b;
     if (canonical.tensors.contains(ours)) throw_format_error(file, name, "is a second {}", ours);
-    canonical.tensors[ours] = tensor;
-    canonical.tensor_order.push_back(ours);
-    if (const auto made = given.derived.find(name); made != given.derived.end())
-      canonical.derived[ours] = made->second;
+    canonical.add_from(given, name, ours);
   }
   canonical.files.insert(canonical.files.end(), given.files.begin(), given.files.end());
   canonical.metadata.set(lora_scale_key(number), {config.scale * scale, "f64"});

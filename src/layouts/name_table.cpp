@@ -206,20 +206,18 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
     if (result.tensors.contains(match.ours)) {
       throw_format_error(source->path, name, "is a second {}", match.ours);
     }
-    result.tensor_order.push_back(match.ours);
     if (match.transform == TensorTransform::kTransposed) {
       if (tensor.shape.rank() != 2 || is_quantized(tensor.dtype)) {
         throw_format_error(source->path, name, "is {}, expected a matrix of floats",
                            tensor.to_string());
       }
+      result.tensor_order.push_back(match.ours);
       promise_transpose(source, name, match.ours, result);
       continue;
     }
-    result.tensors[match.ours] = tensor;
+    result.add_from(*source, name, match.ours);
     if (match.transform == TensorTransform::kFirstOfOne)
       take_first(*source, name, result.tensors[match.ours]);
-    const auto made = source->derived.find(name);
-    if (made != source->derived.end()) result.derived[match.ours] = made->second;
   }
   return result;
 }

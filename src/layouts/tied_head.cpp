@@ -12,9 +12,7 @@ constexpr const char* kHead = "output.weight";
 
 // Removes the output matrix from the tensors and records why it is unused.
 void leave_head(Checkpoint& checkpoint, std::string_view their_name, std::string_view why) {
-  checkpoint.tensors.erase(kHead);
-  checkpoint.derived.erase(kHead);
-  std::erase(checkpoint.tensor_order, kHead);
+  checkpoint.erase(kHead);
   checkpoint.unused_tensors.push_back(fmt::format("{} ({})", their_name, why));
 }
 
