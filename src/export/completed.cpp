@@ -91,7 +91,7 @@ void complete_gpt2(Checkpoint& checkpoint) {
 
 Checkpoint completed(Checkpoint canonical) {
   settle_rope(canonical);
-  if (model_class_of(canonical.metadata).family == Family::kGpt2) complete_gpt2(canonical);
+  if (model_class_of(canonical).family == Family::kGpt2) complete_gpt2(canonical);
   return canonical;
 }
 

@@ -102,8 +102,7 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   const TokenizerSpec* ids = tokenizer ? &*tokenizer : nullptr;
   const std::string config =
       hugging_face_config(checkpoint, spec, ids, torch_name(main_type(result.plan)));
-  const auto table =
-      tensor_list(result.plan, &hugging_face_names(*find_model_class(spec.architecture)));
+  const auto table = tensor_list(result.plan, &hugging_face_names(model_class_of(checkpoint)));
   make_folder(path);
   const std::filesystem::path folder(path);
   SafetensorsStream stream((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
@@ -214,12 +213,12 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   plan.dequantize = true;
   Checkpoint source = with_named_scaling(completed(checkpoint));
   if (options.layout == Layout::kTorch) {
-    const bool is_gpt2 = model_class_of(source.metadata).family == Family::kGpt2;
+    const bool is_gpt2 = model_class_of(source).family == Family::kGpt2;
     if (!is_gpt2) plan.row_order = RowOrder::kInterleavedPairs;
     if (make_plan(source)) (is_gpt2 ? write_nano_gpt : write_meta)(path, source, options, result);
     return result;
   }
-  const ModelClass& model_class = model_class_of(source.metadata);
+  const ModelClass& model_class = model_class_of(source);
   plan.row_order = model_class.row_order;
   source = completed_for_class(transposed_for(std::move(source), hugging_face_names(model_class)),
                                model_class);

@@ -118,7 +118,7 @@ void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& rema
 // Adds remarks on tensors that llama.cpp does not support in an architecture. It refuses the file,
 // or, for attn_output.bias of ernie4_5, ignores the tensor.
 void remark_on_tensors(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
-  const ModelClass& model_class = model_class_of(checkpoint.metadata);
+  const ModelClass& model_class = model_class_of(checkpoint);
   const KnownBiases known = model_class.biases_in_llama_cpp;
   if (known == KnownBiases::kAll) return;
   const auto unknown = std::ranges::find_if(checkpoint.tensor_order, [&](std::string_view name) {

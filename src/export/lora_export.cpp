@@ -34,18 +34,17 @@ void export_lora_adapter(const std::string& path, const Checkpoint& canonical, i
   // `fan_in_fan_out` tells PEFT that the matrices of GPT-2 are stored as [inputs, outputs]. PEFT
   // computes the scale as lora_alpha / r, so lora_alpha is the scale times the rank.
   const double scale = canonical.metadata.number(lora_scale_key(number)).value_or(1.0);
-  const nlohmann::ordered_json config{
-      {"peft_type", "LORA"},
-      {"task_type", "CAUSAL_LM"},
-      {"base_model_name_or_path", base_model},
-      {"r", rank},
-      {"lora_alpha", scale * static_cast<double>(rank)},
-      {"lora_dropout", 0.0},
-      {"target_modules", targets},
-      {"bias", "none"},
-      {"fan_in_fan_out", model_class_of(canonical.metadata).stores_in_out},
-      {"use_rslora", false},
-      {"inference_mode", true}};
+  const nlohmann::ordered_json config{{"peft_type", "LORA"},
+                                      {"task_type", "CAUSAL_LM"},
+                                      {"base_model_name_or_path", base_model},
+                                      {"r", rank},
+                                      {"lora_alpha", scale * static_cast<double>(rank)},
+                                      {"lora_dropout", 0.0},
+                                      {"target_modules", targets},
+                                      {"bias", "none"},
+                                      {"fan_in_fan_out", model_class_of(canonical).stores_in_out},
+                                      {"use_rslora", false},
+                                      {"inference_mode", true}};
   make_folder(path);
   const std::filesystem::path folder(path);
   write_safetensors((folder / "adapter_model.safetensors").string(), {{"format", "pt"}}, tensors);

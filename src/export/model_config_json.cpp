@@ -132,7 +132,7 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
 // The class, the keys of the family, then the keys that all families have.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                 const TokenizerSpec* tokenizer, const std::string& dtype) {
-  const ModelClass& model_class = *find_model_class(spec.architecture);
+  const ModelClass& model_class = model_class_of(checkpoint);
   Json json;
   json["architectures"] = {std::string(model_class.class_name)};
   json["model_type"] = std::string(model_class.model_type);
@@ -183,14 +183,13 @@ std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& 
 // params.json contains fewer values than the model has: a model with biases, head norms or another
 // feature that Meta's code does not have is refused.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
-  LIMPID_CHECK(UnsupportedError,
-               model_class_of(checkpoint.metadata).has_meta_layout &&
-                   spec.head_dim * spec.n_heads == spec.d_model &&
-                   spec.rope.n_rot == spec.head_dim &&
-                   checkpoint.find("blk.0.attn_q.bias") == nullptr &&
-                   checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,
-               "{}: Meta's layout supports only Llama models, and this {} model differs",
-               checkpoint.path, spec.architecture);
+  LIMPID_CHECK(
+      UnsupportedError,
+      model_class_of(checkpoint).has_meta_layout && spec.head_dim * spec.n_heads == spec.d_model &&
+          spec.rope.n_rot == spec.head_dim && checkpoint.find("blk.0.attn_q.bias") == nullptr &&
+          checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,
+      "{}: Meta's layout supports only Llama models, and this {} model differs", checkpoint.path,
+      spec.architecture);
   Json json;
   json["dim"] = spec.d_model;
   json["n_layers"] = spec.n_layers;

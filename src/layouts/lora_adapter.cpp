@@ -26,13 +26,7 @@ constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
 
 const NameTable& names_of(const Checkpoint& canonical) {
-  const std::string_view architecture =
-      canonical.metadata.string("general.architecture").value_or("");
-  const ModelClass* model_class = find_model_class(architecture);
-  LIMPID_CHECK(UnsupportedError, model_class != nullptr,
-               "{}: adapters are not supported for the architecture `{}`", canonical.path,
-               architecture);
-  return hugging_face_names(*model_class);
+  return hugging_face_names(model_class_of(canonical));
 }
 
 constexpr const char* kConfigFile = "adapter_config.json";
@@ -176,7 +170,7 @@ void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapt
 std::string peft_module_name(const Checkpoint& canonical, std::string_view tensor) {
   std::string name = their_name(names_of(canonical), tensor).value_or(std::string(tensor));
   if (name.ends_with(kWeight)) name.resize(name.size() - kWeight.size());
-  return fmt::format("{}{}{}", kPrefix, model_class_of(canonical.metadata).module_prefix, name);
+  return fmt::format("{}{}{}", kPrefix, model_class_of(canonical).module_prefix, name);
 }
 
 std::string peft_target(const Checkpoint& canonical, std::string_view tensor) {

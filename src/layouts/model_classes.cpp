@@ -1,7 +1,10 @@
 #include "layouts/model_classes.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/check.h"
 
@@ -84,11 +87,19 @@ const ModelClass* find_model_class(std::string_view architecture) {
   return found == kClasses.end() ? nullptr : found;
 }
 
-const ModelClass& model_class_of(const Metadata& canonical) {
-  const std::string architecture(canonical.string("general.architecture").value_or(""));
-  const ModelClass* found = find_model_class(architecture);
-  LIMPID_CHECK(UnsupportedError, found != nullptr, "unknown architecture '{}'", architecture);
-  return *found;
+const ModelClass& model_class_of(const Checkpoint& canonical) {
+  const auto architecture = canonical.metadata.string("general.architecture");
+  if (!architecture) {
+    throw_format_error(canonical.path, "general.architecture",
+                       "is missing; the file does not name its model's architecture");
+  }
+  if (const ModelClass* found = find_model_class(*architecture)) return *found;
+  std::vector<std::string_view> known;  // several classes in a row may share one
+  for (const ModelClass& one : kClasses) known.push_back(one.architecture);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  throw UnsupportedError(
+      fmt::format("{}: architecture `{}` is not supported; choose a model of one of these: {}",
+                  canonical.path, *architecture, fmt::join(known, ", ")));
 }
 
 std::span<const OptionalTensor> optional_tensors() { return kOptionalTensors; }

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "checkpoint/metadata.h"
+#include "checkpoint/checkpoint.h"
 #include "tensor/row_order.h"
 
 namespace limpid {
@@ -75,9 +75,9 @@ struct ModelClass {
 std::span<const ModelClass> model_classes();
 // Returns the first class with this GGUF architecture, or nullptr.
 const ModelClass* find_model_class(std::string_view architecture);
-// The same for the keys of a model in GGUF's vocabulary. Throws UnsupportedError when there is
-// none.
-const ModelClass& model_class_of(const Metadata& canonical);
+// The same for a checkpoint in GGUF's vocabulary. Throws FormatError when it does not name its
+// architecture, and UnsupportedError, which lists the architectures, when there is no such class.
+const ModelClass& model_class_of(const Checkpoint& canonical);
 
 // A tensor of a block that only some models have.
 struct OptionalTensor {

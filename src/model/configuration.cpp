@@ -135,7 +135,7 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
   const Shape table{size("vocab_size"), size("embedding_length")};
   add("token_embd.weight", table);
   if (!parts.tied) add("output.weight", table);
-  if (model_class_of(checkpoint.metadata).family == Family::kGpt2)
+  if (model_class_of(checkpoint).family == Family::kGpt2)
     add("output_norm.bias", Shape{table[1]});  // tells read_spec that the model has biases
 
   const DecoderSpec spec = read_spec(checkpoint);

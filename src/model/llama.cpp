@@ -99,8 +99,7 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
 }  // namespace
 
 void read_llama_keys(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& spec) {
-  spec.row_order =
-      checkpoint.row_order.value_or(find_model_class(spec.architecture)->gguf_row_order);
+  spec.row_order = checkpoint.row_order.value_or(model_class_of(checkpoint).gguf_row_order);
   spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_rms_epsilon", 1e-5));
   read_attention(reader, spec);
   read_rope(reader, checkpoint, spec);

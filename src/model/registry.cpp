@@ -1,8 +1,5 @@
 #include "model/registry.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -31,26 +28,6 @@ void refuse_what_is_not_a_model(const Checkpoint& checkpoint) {
   LIMPID_CHECK(UnsupportedError, type != "imatrix",
                "{} is an importance matrix, an input of quantisation; name the model instead",
                checkpoint.path);
-}
-
-// The model's row in the table of classes, by general.architecture.
-const ModelClass& class_of(const Checkpoint& checkpoint) {
-  refuse_what_is_not_a_model(checkpoint);
-  const std::optional<std::string_view> architecture =
-      checkpoint.metadata.string("general.architecture");
-  if (!architecture) {
-    throw_format_error(checkpoint.path, "general.architecture",
-                       "is missing; the file does not name its model's architecture");
-  }
-  const ModelClass* model_class = find_model_class(*architecture);
-  if (model_class != nullptr) return *model_class;
-  std::vector<std::string_view> known;  // several classes in a row may share one
-  for (const ModelClass& one : model_classes()) known.push_back(one.architecture);
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  throw UnsupportedError(
-      fmt::format("{}: architecture `{}` is not supported; choose a model of one of "
-                  "these: {}",
-                  checkpoint.path, *architecture, fmt::join(known, ", ")));
 }
 
 // Checks that the file's tokenizer has as many tokens as the embedding has rows.
@@ -155,7 +132,8 @@ class TensorSource {
 
 // The sizes and the checks are the same for all families.
 DecoderSpec read_spec(const Checkpoint& checkpoint) {
-  const ModelClass& model_class = class_of(checkpoint);
+  refuse_what_is_not_a_model(checkpoint);
+  const ModelClass& model_class = model_class_of(checkpoint);
   DecoderSpec spec;
   spec.architecture = model_class.architecture;
   SpecReader reader(checkpoint, spec.architecture);

@@ -33,8 +33,8 @@ std::set<std::string> names_in(const std::string& list) {
 void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const std::string& targets,
                      uint64_t seed) {
   const bool wants_all = targets == "all-linear";  // PEFT's word
-  const std::set<std::string> wanted = names_in(
-      targets.empty() ? std::string(model_class_of(canonical.metadata).adapted_modules) : targets);
+  const std::set<std::string> wanted =
+      names_in(targets.empty() ? std::string(model_class_of(canonical).adapted_modules) : targets);
   const int64_t number = n_lora_adapters(canonical);
   std::set<std::string> known;
   for (const TensorEntry& entry : tensor_table(canonical, read_spec(canonical)).entries) {
