@@ -24,8 +24,7 @@ Tensor zeros(const Shape& shape) { return {DType::kF32, shape}; }
 // Makes a scaling that the user gave permanent: removes the mark and the table that it replaced.
 void settle_rope(Checkpoint& checkpoint) {
   const std::string mark =
-      std::string(checkpoint.metadata.string("general.architecture").value_or("")) +
-      ".rope.scaling.overridden";
+      fmt::format("{}.rope.scaling.overridden", model_class_of(checkpoint).architecture);
   if (!checkpoint.metadata.boolean(mark).value_or(false)) return;
   checkpoint.metadata.erase_below(mark);
   checkpoint.erase(kRopeFactors);

@@ -68,8 +68,7 @@ void set_vocabulary(KeyWriter& keys, const TokenizerSpec& spec) {
 // only one kind of scaling.
 void make_rope_factors(Checkpoint& checkpoint) {
   const std::string prefix =
-      std::string(checkpoint.metadata.string("general.architecture").value_or("")) +
-      ".rope.scaling.";
+      fmt::format("{}.rope.scaling.", model_class_of(checkpoint).architecture);
   if (checkpoint.metadata.string(prefix + "type") != "llama3") return;
   const DecoderSpec spec = read_spec(checkpoint);
   const std::vector<double> plain = rope_frequencies(spec.rope.base, spec.rope.n_rot);

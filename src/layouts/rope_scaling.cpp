@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "checkpoint/metadata.h"
+#include "layouts/model_classes.h"
 
 namespace limpid {
 namespace {
@@ -123,8 +124,7 @@ void set_rope_scaling_keys(Metadata& metadata, std::string_view architecture,
 }
 
 void override_rope_scaling(Checkpoint& checkpoint, const RopeScaling& scaling) {
-  const std::string architecture(
-      checkpoint.metadata.string("general.architecture").value_or("unknown"));
+  const std::string architecture(model_class_of(checkpoint).architecture);
   LIMPID_CHECK(UnsupportedError, checkpoint.find("position_embd.weight") == nullptr,
                "{}: a {} model has learned positions; only rotary ones can be scaled",
                checkpoint.path, architecture);

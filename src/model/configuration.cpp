@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "checkpoint/metadata.h"
 #include "layouts/rope_scaling.h"
+#include "layouts/spec_reader.h"
 #include "model/registry.h"
 
 namespace limpid {
@@ -124,18 +125,13 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
       checkpoint.tensor_order.push_back(name);
   };
   // read_spec reads the sizes from these tensors.
-  const std::string prefix(checkpoint.metadata.string("general.architecture").value_or(""));
-  const auto size = [&](const char* name) {
-    const std::optional<int64_t> value = checkpoint.metadata.integer(prefix + "." + name);
-    if (!value || *value < 1) {
-      throw_format_error(checkpoint.path, prefix + "." + name, "is missing or below 1");
-    }
-    return *value;
-  };
+  const ModelClass& model_class = model_class_of(checkpoint);
+  SpecReader reader(checkpoint, std::string(model_class.architecture));
+  const auto size = [&](const char* name) { return reader.required_size(name, kLargestSize); };
   const Shape table{size("vocab_size"), size("embedding_length")};
   add("token_embd.weight", table);
   if (!parts.tied) add("output.weight", table);
-  if (model_class_of(checkpoint).family == Family::kGpt2)
+  if (model_class.family == Family::kGpt2)
     add("output_norm.bias", Shape{table[1]});  // tells read_spec that the model has biases
 
   const DecoderSpec spec = read_spec(checkpoint);
