@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "layouts/model_classes.h"
 #include "model/registry.h"
 #include "tensor/codec.h"
 
@@ -20,13 +21,6 @@ bool is_float(DType dtype) { return is_plain_float(dtype) || dtype == DType::kF6
 bool is_query_or_key(std::string_view name) {
   return name.find(".attn_q.") != std::string_view::npos ||
          name.find(".attn_k.") != std::string_view::npos;
-}
-
-// Returns `order`, or GGUF's row order for the architecture if there is none.
-RowOrder resolve_order(const Checkpoint& checkpoint, std::optional<RowOrder> order) {
-  Checkpoint described = checkpoint;
-  described.row_order = order;
-  return read_spec(described).row_order;
 }
 
 // Returns the row of the source that becomes row `row` of the result.
@@ -135,7 +129,8 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
   const DecoderSpec spec = read_spec(checkpoint);
   const MixFacts facts{spec.architecture, spec.n_layers,        spec.n_heads,
                        spec.n_kv_heads,   spec.tied_embeddings, options.has_importance};
-  const RowOrder order_after = resolve_order(checkpoint, options.row_order);
+  const RowOrder order_after =
+      options.row_order.value_or(model_class_of(checkpoint).gguf_row_order);
   TensorPlan plan;
   for (const std::string& name : checkpoint.tensor_order) {
     const TensorView& stored = *checkpoint.find(name);
