@@ -65,7 +65,11 @@ class Machine {
     return reader_.take(n, place_.record).substr(0, n - 1);
   }
 
-  // ---- names and scalars ------------------------------------------------------------------------
+  // ---- containers, names and scalars ------------------------------------------------------------
+
+  void push_tuple(std::span<const uint32_t> items) {
+    stack_.push_container(PickleKind::kTuple, items);
+  }
 
   // A name is only compared with the list of allowed names. Nothing is imported.
   void push_global() {
@@ -142,14 +146,14 @@ constexpr Instruction kInstructions[] = {
     {kEmptyTuple, "EMPTY_TUPLE", [](Machine& m) { m.stack().push_container(PickleKind::kTuple); }},
     {kEmptyList, "EMPTY_LIST", [](Machine& m) { m.stack().push_container(PickleKind::kList); }},
     {kEmptyDict, "EMPTY_DICT", [](Machine& m) { m.stack().push_container(PickleKind::kDict); }},
-    {kTuple, "TUPLE", [](Machine& m) { m.stack().push_tuple(); }},
-    {kTuple1, "TUPLE1", [](Machine& m) { m.stack().push_tuple(1); }},
-    {kTuple2, "TUPLE2", [](Machine& m) { m.stack().push_tuple(2); }},
-    {kTuple3, "TUPLE3", [](Machine& m) { m.stack().push_tuple(3); }},
-    {kAppend, "APPEND", [](Machine& m) { m.stack().append(); }},
-    {kAppends, "APPENDS", [](Machine& m) { m.stack().append_all(); }},
-    {kSetItem, "SETITEM", [](Machine& m) { m.stack().set_item(); }},
-    {kSetItems, "SETITEMS", [](Machine& m) { m.stack().set_items(); }},
+    {kTuple, "TUPLE", [](Machine& m) { m.push_tuple(m.stack().take_to_mark()); }},
+    {kTuple1, "TUPLE1", [](Machine& m) { m.push_tuple(m.stack().take(1)); }},
+    {kTuple2, "TUPLE2", [](Machine& m) { m.push_tuple(m.stack().take(2)); }},
+    {kTuple3, "TUPLE3", [](Machine& m) { m.push_tuple(m.stack().take(3)); }},
+    {kAppend, "APPEND", [](Machine& m) { m.stack().append(m.stack().take(1)); }},
+    {kAppends, "APPENDS", [](Machine& m) { m.stack().append(m.stack().take_to_mark()); }},
+    {kSetItem, "SETITEM", [](Machine& m) { m.stack().set_items(m.stack().take(2)); }},
+    {kSetItems, "SETITEMS", [](Machine& m) { m.stack().set_items(m.stack().take_to_mark()); }},
     // operations on values
     {kBuild, "BUILD", [](Machine& m) { m.stack().build(); }},
     {kGlobal, "GLOBAL", [](Machine& m) { m.push_global(); }},

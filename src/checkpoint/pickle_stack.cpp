@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/pickle_opcodes.h"
@@ -63,8 +62,13 @@ uint32_t PickleStack::top() const {
   return stack_.back();
 }
 
-// Takes the values above the last mark, and the mark.
-std::vector<uint32_t> PickleStack::pop_to_mark() {
+std::vector<uint32_t> PickleStack::take(size_t n) {
+  std::vector<uint32_t> items(n);
+  while (n-- > 0) items[n] = pop();
+  return items;
+}
+
+std::vector<uint32_t> PickleStack::take_to_mark() {
   if (marks_.empty()) place_.fail("no MARK on the stack");
   std::vector<uint32_t> items(stack_.begin() + static_cast<ptrdiff_t>(marks_.back()), stack_.end());
   stack_.resize(marks_.back());
@@ -88,41 +92,16 @@ void PickleStack::store(uint32_t parent, std::span<const uint32_t> items) {
   held.insert(held.end(), items.begin(), items.end());
 }
 
-void PickleStack::push_container_of(PickleKind kind, std::span<const uint32_t> items) {
+void PickleStack::push_container(PickleKind kind, std::span<const uint32_t> items) {
   const uint32_t index = add({.kind = kind});
   store(index, items);
   push_index(index);
 }
 
-void PickleStack::push_container(PickleKind kind) { push_container_of(kind, {}); }
-
-void PickleStack::push_tuple() { push_container_of(PickleKind::kTuple, pop_to_mark()); }
-
-void PickleStack::push_tuple(size_t n) {
-  std::array<uint32_t, 3> items{};
-  for (size_t i = n; i-- > 0;) items[i] = pop();
-  push_container_of(PickleKind::kTuple, {items.data(), n});
-}
-
-void PickleStack::append() {
-  const uint32_t item = pop();
-  append({&item, 1});
-}
-
-void PickleStack::append_all() { append(pop_to_mark()); }
-
 void PickleStack::append(std::span<const uint32_t> items) {
   if (!is(top(), PickleKind::kList)) place_.fail("appends to a value that is not a list");
   store(top(), items);
 }
-
-void PickleStack::set_item() {
-  const uint32_t item = pop();
-  const std::array pair = {pop(), item};
-  set_items(pair);
-}
-
-void PickleStack::set_items() { set_items(pop_to_mark()); }
 
 // Appends key, value, key, value, … to the dictionary below. StateReader finds repeated keys later.
 void PickleStack::set_items(std::span<const uint32_t> items) {
@@ -178,7 +157,7 @@ void PickleStack::push_tensor(const std::vector<uint32_t>& arguments) {
   }
   if (value(arguments[2]).items.size() != value(arguments[3]).items.size())
     place_.fail("a tensor has as many strides as sizes");
-  push_container_of(PickleKind::kTensor, std::span(arguments).first(4));
+  push_container(PickleKind::kTensor, std::span(arguments).first(4));
 }
 
 // A storage is not part of the pickle: the pickle has only its id, which torch.load would pass to a

@@ -44,9 +44,9 @@ struct PicklePlace {
   }
 };
 
-// The methods are the instructions. Each throws as PicklePlace::fail does when the instruction is
-// not allowed in the present state. Limits on the numbers of values, marks and memo entries bound
-// the memory that a hostile pickle can ask for.
+// The methods are the steps of the instructions. Each throws as PicklePlace::fail does when the
+// instruction is not allowed in the present state. Limits on the numbers of values, marks and memo
+// entries bound the memory that a hostile pickle can ask for.
 class PickleStack {
  public:
   // Keeps a reference to `place`, which the machine moves.
@@ -54,13 +54,13 @@ class PickleStack {
 
   void push(PickleValue value);
   void push_mark();
-  void push_container(PickleKind kind);  // pushes an empty container
-  void push_tuple();                     // of all values above the mark
-  void push_tuple(size_t n);             // of the top n values, at most 3
-  void append();                         // appends the top value to the list below it
-  void append_all();                     // appends all values above the mark
-  void set_item();                       // stores the top key and value in the dictionary below
-  void set_items();                      // the same for all pairs above the mark
+  // Take the top n values, or all values above the mark and the mark, the lowest first.
+  std::vector<uint32_t> take(size_t n);
+  std::vector<uint32_t> take_to_mark();
+  // `items` are values that were taken.
+  void push_container(PickleKind kind, std::span<const uint32_t> items = {});
+  void append(std::span<const uint32_t> items);     // to the list on top
+  void set_items(std::span<const uint32_t> items);  // key, value, key, …: of the dictionary on top
 
   // REDUCE. Creates an empty dictionary or a tensor; nothing else can be called.
   void call();
@@ -79,12 +79,8 @@ class PickleStack {
   void push_index(uint32_t index);
   uint32_t pop();
   uint32_t top() const;
-  std::vector<uint32_t> pop_to_mark();
   // Makes `items` part of the container `parent`.
   void store(uint32_t parent, std::span<const uint32_t> items);
-  void push_container_of(PickleKind kind, std::span<const uint32_t> items);
-  void append(std::span<const uint32_t> items);
-  void set_items(std::span<const uint32_t> items);
   void push_tensor(const std::vector<uint32_t>& arguments);
   PickleValue& value(uint32_t index) { return pickle_.values[index]; }
   bool is(uint32_t index, PickleKind kind) const { return pickle_.values[index].kind == kind; }
