@@ -26,7 +26,6 @@ class JsonPlace {
   simdjson::dom::element element() const { return element_; }
   bool is_null() const { return element_.is_null(); }
   bool is_object() const { return element_.is_object(); }
-  bool is_array() const { return element_.is_array(); }
   bool is_string() const { return element_.is_string(); }
 
   // The element as this type; FormatError if it has another type.

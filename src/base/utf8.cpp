@@ -59,6 +59,16 @@ CodePoint decode_any(const char* p, const char* end) {
   return {value, sequence.need};
 }
 
+// Goes back over continuation bytes and reads forward again. Only if that ends where the text ends
+// do the bytes make one character.
+CodePoint decode_last(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  const char* p = end - 1;
+  while (p > text.data() && end - p < 4 && !begins_character(*p)) --p;
+  const CodePoint c = decode(p, end);
+  return p + c.size == end ? c : decode(end - 1, end);
+}
+
 void append_utf8(char32_t value, std::string& out) {
   if (value >= kInvalidByte) return out.push_back(static_cast<char>(value - kInvalidByte));
   utf8proc_uint8_t bytes[4];

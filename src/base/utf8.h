@@ -55,6 +55,10 @@ inline CodePoint decode(std::string_view text) {
   return decode(text.data(), text.data() + text.size());
 }
 
+// The last code point of a text that is not empty. The bytes of an invalid sequence count one by
+// one, as in decode.
+CodePoint decode_last(std::string_view text);
+
 // Calls visit(std::string_view character) with the bytes of each code point of `text`, in order.
 template <typename Visit>
 void for_each_character(std::string_view text, Visit&& visit) {

@@ -75,18 +75,6 @@ char32_t next_code_point(std::string_view text, size_t& at) {
   return c.value < unicode::kInvalidByte ? c.value : 0xFFFD;
 }
 
-// Goes back over continuation bytes and reads forward again: only if that ends at `at` do the bytes
-// make one character.
-size_t previous_code_point(std::string_view text, size_t at) {
-  size_t start = at - 1;
-  while (start > 0 && at - start < 4 && !unicode::begins_character(text[start])) {
-    --start;
-  }
-  size_t end = start;
-  next_code_point(text, end);
-  return end == at ? start : at - 1;
-}
-
 void append_hex(std::string& out, char32_t value, int n_digits) {
   constexpr char kDigits[] = "0123456789abcdef";
   for (int shift = 4 * (n_digits - 1); shift >= 0; shift -= 4) out += kDigits[value >> shift & 0xF];
@@ -165,7 +153,7 @@ std::string_view strip(std::string_view text, Side side,
     begin = next;
   }
   while (side != Side::kLeft && end > begin) {
-    const size_t start = previous_code_point(text, end);
+    const size_t start = end - unicode::decode_last(text.substr(0, end)).size;
     size_t at = start;
     if (!drops(next_code_point(text, at))) break;
     end = start;

@@ -14,8 +14,6 @@ namespace limpid::jinja {
 
 // Reads the code point at byte `at` and moves `at` past it. `at` must be inside `text`.
 char32_t next_code_point(std::string_view text, size_t& at);
-// Start of the code point that ends before byte `at` (`at` > 0).
-size_t previous_code_point(std::string_view text, size_t at);
 void append_hex(std::string& out, char32_t value, int n_digits);  // lower case, with zeros before
 int64_t count_code_points(std::string_view text);
 // Byte offset of code point `index`, or text.size() when there are fewer.

@@ -22,16 +22,6 @@ bool is_word(char32_t c) {
          (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
-// Returns the last code point of `text`, which is not empty. An invalid byte is returned as such.
-unicode::CodePoint last_code_point(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  for (size_t size = std::min<size_t>(text.size(), 4); size > 1; --size) {
-    const unicode::CodePoint c = unicode::decode(end - size, end);
-    if (c.size == size) return c;
-  }
-  return unicode::decode(end - 1, end);
-}
-
 bool is_space(char32_t c) { return (unicode::properties_of(c) & unicode::kSpace) != 0; }
 
 }  // namespace
@@ -165,13 +155,13 @@ bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Run& spaces,
   size_t end = match.begin + match.size;
   const char* const text_end = text.data() + text.size();
   if (rule->single_word) {
-    if (match.begin > 0 && is_word(last_code_point(text.substr(0, match.begin)).value))
+    if (match.begin > 0 && is_word(unicode::decode_last(text.substr(0, match.begin)).value))
       return false;
     if (end < text.size() && is_word(unicode::decode(text.data() + end, text_end).value))
       return false;
   }
   while (rule->strip_left && match.begin > from) {
-    const unicode::CodePoint c = last_code_point(text.substr(from, match.begin - from));
+    const unicode::CodePoint c = unicode::decode_last(text.substr(from, match.begin - from));
     if (!is_space(c.value)) break;
     match.begin -= c.size;
   }
