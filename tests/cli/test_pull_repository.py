@@ -316,22 +316,25 @@ class Pull(unittest.TestCase):
         parts = in_two_parts(whole.read_bytes())
         self.hub.files = dict(reversed(list(zip(names, parts, strict=True))))
         self.hub.large = set(names)
-        words = ["-p", "the"]
-        expected = self.program("tokenize", "-m", whole, *words)
+
+        def ids(*model: object):
+            return self.program("tokenize", *model, "-p", "the")
+
+        expected = ids("-m", whole)
         self.assertEqual(expected[0], 0, expected[2])
-        self.assertEqual(self.program("tokenize", "-hf", "org/model:q8_0", *words)[:2], expected[:2])
+        self.assertEqual(ids("-hf", "org/model:q8_0")[:2], expected[:2])
         # The part that is missing is fetched, and only that.
         (self.folder / names[1]).unlink()
-        code, _, err = self.program("tokenize", "-hf", "org/model", "--offline", *words)
+        code, _, err = ids("-hf", "org/model", "--offline")
         self.assertEqual(code, 1)
         self.assertIn("--offline forbids", err)
-        self.assertEqual(self.program("tokenize", "-hf", "org/model", *words)[:2], expected[:2])
+        self.assertEqual(ids("-hf", "org/model")[:2], expected[:2])
         self.assertEqual([len(self.fetched(name)) for name in names], [1, 2])
         # Any part stands for all, and -m finds the first.
         for arguments in ([], ["--file", names[1]]):
             code, out, err = self.pull(*arguments)
             self.assertEqual((code, out.strip()), (0, str(self.folder / names[0])), err)
-        self.assertEqual(self.program("tokenize", "-m", "org/model", *words)[:2], expected[:2])
+        self.assertEqual(ids("-m", "org/model")[:2], expected[:2])
         del self.hub.files[names[1]]
         self.refused(f"org/model has {names[0]} but not {names[1]}")
 

@@ -32,6 +32,17 @@ TEST(Unicode, ReadsIllFormedBytesOneByOne) {
   }
 }
 
+TEST(Unicode, FindsTheLastCharacter) {
+  const auto last = [](std::string_view text) { return decode_last(text); };
+  EXPECT_EQ(last("aé").value, U'é');
+  EXPECT_EQ(last("a😀").size, 4U);
+  EXPECT_EQ(last("éa").value, U'a');
+  // Bytes that are not part of a character: one too many, one too few.
+  EXPECT_EQ(last("\xC3\xA9\xA9").value, kInvalidByte + 0xA9);
+  EXPECT_EQ(last("a\xE2\x82").value, kInvalidByte + 0x82);
+  EXPECT_EQ(last("\x80").value, kInvalidByte + 0x80);
+}
+
 TEST(Unicode, AsciiTableEqualsTheGeneratedOne) {
   for (char32_t c = 0; c < 128; ++c)
     EXPECT_EQ(kAsciiProperties[c], properties_of(c)) << static_cast<uint32_t>(c);
