@@ -92,6 +92,15 @@ DType main_type(const TensorPlan& plan) {
   return std::max_element(n_elements.begin(), n_elements.end(), has_fewer)->first;
 }
 
+// Streams the bytes of all tensors, and makes the file complete.
+template <typename File>
+void finish(File& file, const std::string& path, const Checkpoint& checkpoint,
+            const ExportOptions& options, const ExportResult& result) {
+  stream_tensors(path, checkpoint, result.plan, {}, options.write,
+                 [&](std::span<const std::byte> bytes) { file.write(bytes); });
+  file.commit();
+}
+
 // Writes a folder for transformers: config.json, generation_config.json, model.safetensors and the
 // tokenizer's files. config.json and the list of tensors are built before the first file is
 // created, so that a model that the layout cannot express leaves no partial folder.
@@ -105,10 +114,8 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   const auto table = tensor_list(result.plan, &hugging_face_names(model_class_of(checkpoint)));
   make_folder(path);
   const std::filesystem::path folder(path);
-  SafetensorsStream stream((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
-  stream_tensors(path, checkpoint, result.plan, {}, options.write,
-                 [&](std::span<const std::byte> bytes) { stream.write(bytes); });
-  stream.commit();
+  SafetensorsStream file((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
+  finish(file, path, checkpoint, options, result);
   write_file((folder / "config.json").string(), config);
   const std::string generation = generation_config(checkpoint, ids);
   if (!generation.empty()) write_file((folder / "generation_config.json").string(), generation);
@@ -130,14 +137,6 @@ std::vector<TorchEntry> torch_entries(const TensorPlan& plan, const NameTable& n
     break;
   }
   return entries;
-}
-
-// Streams the bytes of all tensors, and makes the file complete.
-void finish(TorchWriter& file, const std::string& path, const Checkpoint& checkpoint,
-            const ExportOptions& options, const ExportResult& result) {
-  stream_tensors(path, checkpoint, result.plan, {}, options.write,
-                 [&](std::span<const std::byte> bytes) { file.write(bytes); });
-  file.commit();
 }
 
 // Writes Meta's folder: params.json, consolidated.00.pth and the tokenizer's files. Meta's code
