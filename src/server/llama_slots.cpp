@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/parse_number.h"
+#include "base/paths.h"
 #include "base/stopwatch.h"
 #include "server/api.h"
 
@@ -39,9 +40,7 @@ size_t slot_of(const ApiCall& call) {
 
 // The messages of the library name files of the server, so the client gets shorter ones.
 int64_t restore(GenerationService& service, size_t slot, const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    throw ApiError(404, "the folder has no file of this name", "filename");
+  if (!is_file(path)) throw ApiError(404, "the folder has no file of this name", "filename");
   const ApiError wrong(400, "the file holds no slot of this model and this type of KV cache",
                        "filename");
   try {
@@ -51,12 +50,6 @@ int64_t restore(GenerationService& service, size_t slot, const std::string& path
   } catch (const UnsupportedError&) {
     throw wrong;
   }
-}
-
-uint64_t size_of(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
 }
 
 }  // namespace
@@ -93,7 +86,7 @@ void slot_action(const ApiCall& call) {
     const double milliseconds = stopwatch.seconds() * 1000;
     answer.update({{"filename", std::filesystem::path(path).filename()},
                    {saves ? "n_saved" : "n_restored", n_tokens},
-                   {saves ? "n_written" : "n_read", size_of(path)},
+                   {saves ? "n_written" : "n_read", size_of_file(path)},
                    {"timings", {{saves ? "save_ms" : "restore_ms", milliseconds}}}});
   } else if (action == "erase") {
     answer.update({{"n_erased", service.erase_slot(slot)}});

@@ -20,6 +20,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/parse_number.h"
+#include "base/paths.h"
 #include "export/export_model.h"
 #include "export/lora_export.h"
 
@@ -166,8 +167,7 @@ RunSettings read_settings(const std::string& folder) {
 }
 
 std::string newest_checkpoint(const std::string& path) {
-  std::error_code absent;
-  if (!fs::exists(fs::path(path) / kSettings, absent)) return {};
+  if (!is_there(fs::path(path) / kSettings)) return {};
   const auto steps = saved_steps(path);
   return steps.empty() ? "" : steps.rbegin()->second;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
+#include "base/paths.h"
 #include "train/run_folder.h"
 
 namespace limpid {
@@ -16,8 +17,7 @@ namespace fs = std::filesystem;
 template <typename Read>
 void for_each_line(const std::string& folder, RunRecord record, Read&& read) {
   const fs::path path = fs::path(folder) / file_name(record);
-  std::error_code absent;
-  if (!fs::exists(path, absent)) return;
+  if (!is_there(path)) return;
   const auto file = MappedFile::open(path.string());
   std::string_view text = text_of(*file);
   while (!text.empty()) {

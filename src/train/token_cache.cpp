@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 
 namespace limpid {
@@ -132,8 +133,7 @@ std::string token_cache_key(std::span<const DataText> texts, const TokenizerSpec
 
 std::optional<DocumentView> read_token_cache(const std::string& path, std::string_view key,
                                              ThreadPool& pool) {
-  std::error_code absent;
-  if (!fs::is_regular_file(path, absent)) return std::nullopt;
+  if (!is_file(path)) return std::nullopt;
   std::shared_ptr<const MappedFile> file;
   try {
     file = MappedFile::open(path);
