@@ -30,6 +30,9 @@ struct PlanSpeed {
 // Measures the rates, which takes about a second, and half a GB on the CPU. Throws ResourceError.
 PlanSpeed measure_speed(const MemoryPlan& plan, int n_threads);
 
+// For what a model reads from the file because memory has no room for it; "" for nothing.
+std::string in_file_note(const MemoryPlan& plan);
+
 // Which layers lie on which device, with the bytes of each, and the tokens a second that the memory
 // allows. Throws the errors of open_devices, make_memory_plan and measure_speed.
 Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options);

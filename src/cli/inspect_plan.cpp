@@ -40,6 +40,15 @@ Json part_to_json(const DevicePlan& part, double rate) {
 
 }  // namespace
 
+std::string in_file_note(const MemoryPlan& plan) {
+  if (plan.first_layer_in_file == MemoryPlan::kNoLayer) return "";
+  const DevicePlan& last = plan.devices.back();
+  return fmt::format(
+      "memory has no room for the weights from layer {} on; each token reads them from the file "
+      "and unpacks them, which is slow ({}); a model of fewer bits or a smaller context needs less",
+      plan.first_layer_in_file, format_bytes(last.weights_in_file));
+}
+
 PlanSpeed measure_speed(const MemoryPlan& plan, int n_threads) {
   PlanSpeed speed;
   double seconds = 0;
@@ -63,7 +72,9 @@ Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options) {
                  {"allocated", plan.allocated()},
                  {"devices", Json::array()},
                  {"tokens_per_second", Json()},
+                 {"note", Json()},
                  {"problem", Json()}};
+  if (const std::string note = in_file_note(plan); !note.empty()) report["note"] = note;
   const PlanSpeed speed = measure_speed(plan, options.n_threads);
   for (size_t i = 0; i < plan.devices.size(); ++i)
     report["devices"].push_back(part_to_json(plan.devices[i], speed.rates[i]));
@@ -102,6 +113,7 @@ std::string plan_report_text(const Json& report) {
                     "\nat most {:.1f} tokens a second, by the rates that were measured now: "
                     "each token reads all matrices once\n",
                     speed);
+  if (!report["note"].is_null()) text += fmt::format("\n{}\n", report["note"]);
   if (!report["problem"].is_null()) text += fmt::format("\ndoes not fit: {}\n", report["problem"]);
   return text;
 }

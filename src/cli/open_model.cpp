@@ -57,6 +57,7 @@ OpenOptions reporting_options(const ModelFlags& flags, ProgressBar& bar) {
                               flags.options.gpu_layers != 0;
     if (is_elsewhere) print_log(fmt::format("not one layer fits {}", flags.options.device));
     if (is_shared || is_elsewhere || flags.verbose) print_log(plan_text(plan));
+    if (const std::string note = in_file_note(plan); !note.empty()) print_log(note);
     if (is_shared && flags.verbose) log_speed(plan, flags.options.n_threads);
   };
   return options;

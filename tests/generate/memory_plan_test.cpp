@@ -342,26 +342,98 @@ TEST(MemoryPlan, SumsUpTheParts) {
   EXPECT_EQ(a.weights_in_file, 0U);
 }
 
-// A model larger than the memory runs as long as its matrices are read from the file.
+// ---- more weights than memory -------------------------------------------------------------------
+
+class SmallCpu final : public DelegatingExecutor {
+ public:
+  explicit SmallCpu(uint64_t n_bytes)
+      : DelegatingExecutor(make_cpu_executor({1, ""})), n_bytes_(n_bytes) {}
+  uint64_t available_memory() const override { return n_bytes_; }
+
+ private:
+  uint64_t n_bytes_;
+};
+
+MemoryPlan plan_on_small_cpu(const Checkpoint& checkpoint, uint64_t n_bytes,
+                             const OpenOptions& options) {
+  return make_memory_plan(checkpoint, read_spec(checkpoint), options,
+                          Devices{std::make_unique<SmallCpu>(n_bytes), nullptr, "cpu"});
+}
+
 TEST(MemoryPlan, MatricesThatAreReadFromTheFileNeedNoMemory) {
-  class SmallCpu final : public DelegatingExecutor {
-   public:
-    SmallCpu() : DelegatingExecutor(make_cpu_executor({1, ""})) {}
-    uint64_t available_memory() const override { return uint64_t{4} << 20; }
-  };
-  for (const DType dtype : {DType::kF16, DType::kQ8_0}) {
-    const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", dtype));
-    OpenOptions options = planned_options("cpu", 0);
-    options.n_batch = 16;
-    const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options,
-                                             Devices{std::make_unique<SmallCpu>(), nullptr, "cpu"});
-    EXPECT_GT(plan.weights_in_file, dtype == DType::kF16 ? plan.available : 0);
-    if (dtype == DType::kF16) {
-      EXPECT_LT(plan.allocated(), plan.available);
-      check_memory_plan(plan);
-    } else {
-      EXPECT_GT(plan.weights_packed, 0U);  // a copy
-    }
+  const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF16));
+  OpenOptions options = planned_options("cpu", 0);
+  options.n_batch = 16;
+  const MemoryPlan plan = plan_on_small_cpu(*checkpoint, uint64_t{4} << 20, options);
+  EXPECT_GT(plan.weights_in_file, plan.available);
+  EXPECT_LT(plan.allocated(), plan.available);
+  EXPECT_EQ(refusal_of(plan), "");
+  EXPECT_EQ(plan.first_layer_in_file, MemoryPlan::kNoLayer);
+}
+
+TEST(MemoryPlan, QuantisedWeightsWithoutRoomStayInTheFile) {
+  const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kQ8_0));
+  OpenOptions options = planned_options("cpu", 0);
+  options.n_batch = 16;
+  const MemoryPlan roomy = plan_on_small_cpu(*checkpoint, 0, options);
+  EXPECT_EQ(roomy.first_layer_in_file, MemoryPlan::kNoLayer);
+  EXPECT_EQ(roomy.devices[0].weights_in_file, 0U);
+  const uint64_t wanted = roomy.allocated();
+  EXPECT_EQ(plan_on_small_cpu(*checkpoint, wanted, options).first_layer_in_file,
+            MemoryPlan::kNoLayer);
+  int64_t before = 4;
+  for (const int percent : {99, 80, 60}) {
+    const MemoryPlan plan = plan_on_small_cpu(*checkpoint, wanted * percent / 100, options);
+    EXPECT_EQ(refusal_of(plan), "");
+    EXPECT_LE(plan.first_layer_in_file, before);
+    before = plan.first_layer_in_file;
+    EXPECT_EQ(plan.n_ctx, 320);
+    EXPECT_LE(plan.allocated(), plan.available - plan.available / 10);
+    EXPECT_GT(plan.devices[0].weights_in_file, 0U);
+    EXPECT_GT(plan.devices[0].weights, 0U);
+  }
+  EXPECT_LT(before, 4);
+  options.n_ctx = 0;  // the context that is wanted comes before the copies
+  const MemoryPlan chosen = plan_on_small_cpu(*checkpoint, wanted / 2, options);
+  EXPECT_EQ(chosen.n_ctx, chosen.n_ctx_train);
+  EXPECT_EQ(chosen.first_layer_in_file, plan_on_small_cpu(*checkpoint, wanted / 2,
+                                                          [&] {
+                                                            OpenOptions same = options;
+                                                            same.n_ctx = chosen.n_ctx;
+                                                            return same;
+                                                          }())
+                                            .first_layer_in_file);
+  // What helps nothing is not done, and who wants no check gets all copies.
+  const MemoryPlan hopeless = plan_on_small_cpu(*checkpoint, 1000, options);
+  EXPECT_EQ(hopeless.first_layer_in_file, MemoryPlan::kNoLayer);
+  EXPECT_NE(refusal_of(hopeless), "");
+  options.check_memory = false;
+  EXPECT_EQ(plan_on_small_cpu(*checkpoint, 1000, options).first_layer_in_file,
+            MemoryPlan::kNoLayer);
+}
+
+TEST(MemoryPlan, WeightsInTheFileGiveTheBitsOfTheirCopies) {
+  const auto tokens = testing::some_tokens(40, 1000);
+  for (const auto& [family, dtype] : kPlanned) {
+    const auto checkpoint = testing::tiny_checkpoint(planned_shape(family, dtype));
+    const auto logits_of = [&, &family = family](int n_threads, int64_t first_layer_in_file,
+                                                 size_t chunk) {
+      auto executor = make_cpu_executor({n_threads, ""});
+      const Executor& cpu = *executor;
+      const auto model = Model::load(checkpoint, std::move(executor),
+                                     {.n_ctx = 64, .first_layer_in_file = first_layer_in_file});
+      uint64_t copied = 0;
+      for (WeightSource source : weight_sources(*checkpoint, model->spec())) {
+        source.stays_in_file = source.layer >= first_layer_in_file;
+        copied += source.stays_in_file ? cpu.weight_bytes(source) : 0;
+      }
+      EXPECT_EQ(copied, 0U) << family;
+      return testing::run_in_chunks(*model, tokens, chunk);
+    };
+    const std::vector<float> expected = logits_of(2, INT64_MAX, 40);
+    EXPECT_EQ(logits_of(2, 0, 40), expected) << family;
+    EXPECT_EQ(logits_of(1, 2, 1), expected) << family;
+    EXPECT_EQ(logits_of(2, 4, 3), expected) << family;
   }
 }
 
