@@ -20,7 +20,7 @@ using testing::open_tiny;
 // A request and what became of it.
 struct Request {
   std::string prompt;
-  GenerationOptions options;
+  GenerationOptions options{};
   std::shared_ptr<GenerationTask> task{};
   std::string text{};
   std::exception_ptr error{};

@@ -68,8 +68,12 @@ TEST(RowKernels, BoundsThatNumbersReach) {
       for (const int64_t k : {1, 5, 16, 17}) {
         const float bound = kernels.reached_by(x.data(), n, k);
         EXPECT_EQ(bound, row_kernels("scalar").reached_by(x.data(), n, k)) << isa;
-        if (k <= n) EXPECT_LE(bound, sorted[static_cast<size_t>(k) - 1]) << isa << " " << n;
-        if (k == 1) EXPECT_EQ(bound, sorted[0]) << isa;
+        if (k <= n) {
+          EXPECT_LE(bound, sorted[static_cast<size_t>(k) - 1]) << isa << " " << n;
+        }
+        if (k == 1) {
+          EXPECT_EQ(bound, sorted[0]) << isa;
+        }
       }
     }
   }
