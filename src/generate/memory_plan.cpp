@@ -82,12 +82,14 @@ class Planner {
     const int64_t n_first = n_first_layers();
     MemoryPlan whole = plan_of(n_first);
     if (!options_.check_memory || problem_of(whole).empty()) return whole;
-    for (int64_t layer = spec_.n_layers; layer >= 0; --layer) {
-      for (WeightSource& source : sources_) source.stays_in_file = source.layer >= layer;
-      if (!all_fit(parts_of(n_first), wanted_context())) continue;
-      MemoryPlan plan = plan_of(n_first);
-      plan.first_layer_in_file = layer;
-      return plan;
+    for (const int64_t n_ctx : {wanted_context(), least_context()}) {
+      for (int64_t layer = spec_.n_layers; layer >= 0; --layer) {
+        for (WeightSource& source : sources_) source.stays_in_file = source.layer >= layer;
+        if (!all_fit(parts_of(n_first), n_ctx)) continue;
+        MemoryPlan plan = plan_of(n_first);
+        plan.first_layer_in_file = layer;
+        return plan;
+      }
     }
     return whole;
   }
@@ -146,6 +148,9 @@ class Planner {
   // A context of this size is worth more than layers on a faster device.
   int64_t wanted_context() const {
     return options_.n_ctx > 0 ? options_.n_ctx : std::min(kLeastContext, spec_.n_ctx_train);
+  }
+  int64_t least_context() const {
+    return options_.n_ctx > 0 ? options_.n_ctx : std::min(kContextStep, spec_.n_ctx_train);
   }
 
   // ---- the parts that lie in one memory: one, or both where they share it ----

@@ -22,8 +22,9 @@ namespace limpid {
 // must fit into it.
 //
 // File: if the model does not fit, quantised matrices of the last layers stay in the file, of as
-// few layers as possible (WeightSource::stays_in_file). The context is then at least that for which
-// layers leave a device. With `options.check_memory` false all are copied.
+// few layers as possible (WeightSource::stays_in_file). The context is then that for which layers
+// leave a device, or less if even that does not fit. With `options.check_memory` false all are
+// copied.
 //
 // Throws FormatError for a tensor that is missing or has a wrong shape, and ShapeError for sizes
 // that overflow.

@@ -393,16 +393,16 @@ TEST(MemoryPlan, QuantisedWeightsWithoutRoomStayInTheFile) {
     EXPECT_GT(plan.devices[0].weights, 0U);
   }
   EXPECT_LT(before, 4);
-  options.n_ctx = 0;  // the context that is wanted comes before the copies
-  const MemoryPlan chosen = plan_on_small_cpu(*checkpoint, wanted / 2, options);
-  EXPECT_EQ(chosen.n_ctx, chosen.n_ctx_train);
-  EXPECT_EQ(chosen.first_layer_in_file, plan_on_small_cpu(*checkpoint, wanted / 2,
-                                                          [&] {
-                                                            OpenOptions same = options;
-                                                            same.n_ctx = chosen.n_ctx;
-                                                            return same;
-                                                          }())
-                                            .first_layer_in_file);
+  // A context of use comes before the copies, and any context before none.
+  options.n_ctx = 0;
+  const auto context_with = [&](uint64_t n_bytes) {
+    const MemoryPlan plan = plan_on_small_cpu(*checkpoint, n_bytes, options);
+    EXPECT_NE(plan.first_layer_in_file, MemoryPlan::kNoLayer);
+    EXPECT_EQ(refusal_of(plan), "");
+    return plan.n_ctx;
+  };
+  EXPECT_EQ(context_with(3'600'000), roomy.n_ctx_train);
+  EXPECT_LT(context_with(2'000'000), roomy.n_ctx_train);
   // What helps nothing is not done, and who wants no check gets all copies.
   const MemoryPlan hopeless = plan_on_small_cpu(*checkpoint, 1000, options);
   EXPECT_EQ(hopeless.first_layer_in_file, MemoryPlan::kNoLayer);
