@@ -1,6 +1,6 @@
-// How much memory and how many processors this process may use. A container sees the machine's
-// memory and processors, but may use only what its control group (version 2 or 1) allows, so both
-// are read. `root` is for tests: a folder in the place of the system's root.
+// How much memory and how many processors this process may use. A container or a service sees the
+// machine's memory and processors, but may use only what its control groups (version 2 or 1) allow,
+// so both are read. `root` is for tests: a folder in the place of the system's root.
 #pragma once
 
 #include <cstdint>

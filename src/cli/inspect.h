@@ -27,7 +27,8 @@ struct PlanSpeed {
   std::vector<double> rates;     // bytes a second, of each device; 0: unknown
   double tokens_per_second = 0;  // at most; 0: unknown
 };
-// Measures the rates, which takes about a second, and half a GB on the CPU. Throws ResourceError.
+// Measures the rates, which takes about a second, and half a GB at most on the CPU. Throws
+// ResourceError.
 PlanSpeed measure_speed(const MemoryPlan& plan, int n_threads);
 
 // For what a model reads from the file because memory has no room for it; "" for nothing.

@@ -27,7 +27,9 @@
 namespace limpid::cli {
 namespace {
 
-constexpr uint64_t kReadBytes = uint64_t{512} << 20;  // beyond any cache of today
+// Beyond any cache of today; or a quarter of the free memory, if that is less, because a control
+// group would end a program that takes more than all.
+constexpr uint64_t kReadBytes = uint64_t{512} << 20;
 constexpr int kReadPasses = 4;
 constexpr int kPeakPasses = 6;
 constexpr double kPeakSeconds = 0.01;  // of one pass, at least
@@ -81,9 +83,11 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 double measure_read_limit(int n_threads) {
   n_threads = threads_or_cores(n_threads);
   const Kernels& kernels = *choose_isa("").kernels;
-  AlignedBuffer buffer(kReadBytes);              // asks for huge pages
+  const uint64_t available = available_memory();
+  const uint64_t n_bytes = available > 0 ? std::min(kReadBytes, available / 4) : kReadBytes;
+  AlignedBuffer buffer(n_bytes);                 // asks for huge pages
   std::memset(buffer.data(), 1, buffer.size());  // every page is really there
-  const auto share = static_cast<int64_t>(kReadBytes) / n_threads / 64 * 64;
+  const auto share = static_cast<int64_t>(n_bytes) / n_threads / 64 * 64;
   double best = 0;
   for (int pass = 0; pass < kReadPasses; ++pass) {
     for (const int n_streams : {1, 2, 4}) {

@@ -14,7 +14,8 @@ namespace {
 class SystemLimits : public testing::Test {
  protected:
   SystemLimits() {
-    for (const char* folder : {"proc", "sys/fs/cgroup/memory", "sys/fs/cgroup/cpu"})
+    for (const char* folder :
+         {"proc/self", "sys/fs/cgroup/memory/a/b", "sys/fs/cgroup/cpu/a", "sys/fs/cgroup/a/b"})
       std::filesystem::create_directories(root_.path(folder));
     root_.write("proc/meminfo", "MemTotal:  1000 kB\nMemFree:  300 kB\nMemAvailable:  600 kB\n");
   }
@@ -61,6 +62,33 @@ TEST_F(SystemLimits, MemoryIsWhatAControlGroupOfVersion1Allows) {
 TEST_F(SystemLimits, MemoryOfAFullControlGroupIsKnown) {
   write_group_2("70000\n");
   EXPECT_EQ(available(), 1U);
+}
+
+// A service of systemd has a group of its own, within others.
+TEST_F(SystemLimits, TheNarrowestGroupCounts) {
+  root_.write("proc/self/cgroup", "0::/a/b\n");
+  root_.write("sys/fs/cgroup/a/memory.max", "100000\n");
+  root_.write("sys/fs/cgroup/a/memory.current", "90000\n");
+  EXPECT_EQ(available(), 10000U);
+  EXPECT_EQ(total(), 100000U);
+  root_.write("sys/fs/cgroup/a/b/memory.max", "5000\n");
+  root_.write("sys/fs/cgroup/a/b/memory.current", "4000\n");
+  EXPECT_EQ(available(), 1000U);
+  EXPECT_EQ(total(), 5000U);
+  root_.write("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(available(), 600U * 1024);
+  root_.write("proc/self/cgroup", "4:memory:/a/b\n2:cpuacct,cpu:/a\n1:name=systemd:/x\n0::/\n");
+  root_.write("sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "3000\n");
+  root_.write("sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "1000\n");
+  EXPECT_EQ(available(), 2000U);
+  EXPECT_EQ(total(), 3000U);
+  EXPECT_EQ(granted_processors(root_.folder()), 0);
+  root_.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n");
+  root_.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(granted_processors(root_.folder()), 0.5);
+  // Of a container that does not see the groups around it.
+  root_.write("proc/self/cgroup", "0::/not/there\n0::relative\nnonsense\n\n:\n");
+  EXPECT_EQ(available(), 600U * 1024);
 }
 
 // What the machine here has is not known, but a quota of 1 is never more.
