@@ -152,4 +152,10 @@ void return_free_memory() {
 #endif
 }
 
+void share_free_memory() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 }  // namespace limpid

@@ -26,4 +26,9 @@ int usable_cores(const std::string& root = "");
 // Gives pages that malloc keeps for later back to the system, where the C library can.
 void return_free_memory();
 
+// Lets all threads share malloc's free memory. The C library would give threads regions of their
+// own, which saves waiting; but what one thread takes another one frees, so each region grows to
+// its own largest moment. For a program that runs for weeks, before it starts threads.
+void share_free_memory();
+
 }  // namespace limpid

@@ -15,6 +15,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "base/system_limits.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
 #include "cli/output_path.h"
@@ -206,6 +207,7 @@ void log_prompt(const std::string& model, const std::string& prompt) {
 }
 
 void run(const ServeFlags& values) {
+  share_free_memory();
   if (values.log_is_json) set_json_log();
   LIMPID_CHECK(ArgumentError,
                values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",

@@ -141,9 +141,7 @@ GenerationService::~GenerationService() {
 // both had nothing to do. `has_work_` is set under the mutex by wake(): work that comes between the
 // last tick and the wait is not missed.
 //
-// malloc has a region of memory for each thread, and keeps what requests have freed there. A
-// request's memory is taken by a thread of HTTP and given back by this one, so each region comes to
-// hold what its busiest moment needed. At most once a minute, and while nothing runs, the free
+// malloc keeps what requests have freed. At most once a minute, and while nothing runs, the free
 // pages go back to the system.
 void GenerationService::work() {
   using Clock = std::chrono::steady_clock;

@@ -2,7 +2,7 @@
 
 The size of the process, of its open files and its threads is taken each second. The first quarter is warm-up: caches
 fill. Then a line is fitted through means of 20 seconds, whose residuals are nearly independent; single seconds are not.
-It fails when memory grows by more than 3 standard errors of the slope and by more than 1 MB a minute, when files or
+It fails when memory grows by more than 3 standard errors of the slope and by more than 0.03 MB a minute, when files or
 threads are left, or when an answer is not what it was at the start."""
 
 import os
@@ -20,7 +20,7 @@ from limpid_server import Server
 SECONDS = float(os.environ.get("SOAK_SECONDS", "1200"))
 WARM_UP = 0.25
 MEAN_OF = 20
-MOST_PER_MINUTE = 0.1  # MB
+MOST_PER_MINUTE = 0.03  # MB
 N_THREADS = 8
 WITNESSED = {"prompt": "the sea", "n_predict": 30, "seed": 7, "ignore_eos": True}
 WORDS = "the a world sea and of man tell me who are you hello what river king day night".split()
