@@ -67,9 +67,9 @@ std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const Dec
 // Loads every tensor of the model into the executor, after checking its shape. Throws
 // UnsupportedError for a tensor that the model does not have and that would change the result.
 // Weights of block `first_layer_in_file` and later ones stay there (WeightSource::stays_in_file).
-DecoderWeights load_weights(
-    const Checkpoint& checkpoint, const DecoderSpec& spec, Executor& executor,
-    const std::function<bool(uint64_t done, uint64_t total)>& progress = {},
-    int64_t first_layer_in_file = INT64_MAX);
+DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                            Executor& executor,
+                            const std::function<bool(uint64_t done, uint64_t total)>& progress = {},
+                            int64_t first_layer_in_file = INT64_MAX);
 
 }  // namespace limpid
