@@ -110,7 +110,7 @@ struct WeightSource {
   // The block that the weight belongs to: -1 for what comes before the first block, the number of
   // blocks for what comes after the last one. A tied embedding has -1.
   int64_t layer = -1;
-  // There is no room for a copy: an executor that can reads the matrix in the file, at every step.
+  // Memory has no room for a copy. The CPU executor then reads the matrix from the file each step.
   bool stays_in_file = false;
 };
 

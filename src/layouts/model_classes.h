@@ -75,8 +75,8 @@ struct ModelClass {
 std::span<const ModelClass> model_classes();
 // Returns the first class with this GGUF architecture, or nullptr.
 const ModelClass* find_model_class(std::string_view architecture);
-// The same for a checkpoint in GGUF's vocabulary. Throws FormatError when it does not name its
-// architecture, and UnsupportedError, which lists the architectures, when there is no such class.
+// The same for a checkpoint in GGUF's vocabulary. Throws FormatError if it does not name its
+// architecture, and UnsupportedError, which lists the architectures, for an unknown architecture.
 const ModelClass& model_class_of(const Checkpoint& canonical);
 
 // A tensor of a block that only some models have.
