@@ -52,8 +52,9 @@ float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
   for (int64_t col = 0; col < weight.shape.cols(); col += layout.scale_cols) {
     const int64_t super_col = col / layout.cols * layout.cols;
     const int64_t n_cols = std::min<int64_t>(layout.cols, weight.shape.cols() - super_col);
-    const BlockCodes codes = take_apart(
-        weight.dtype, weight.row(row) + super_col / info.block_size * info.block_bytes, n_cols);
+    BlockCodes codes{};
+    take_apart(weight.dtype)(weight.row(row) + super_col / info.block_size * info.block_bytes,
+                             n_cols, codes);
     const int64_t i = (col - super_col) / layout.scale_cols;
     float scale = f16_to_f32(codes.scale[layout.scales_are_f16 ? i : 0]);
     float minimum = f16_to_f32(codes.minimum[layout.scales_are_f16 ? i : 0]);

@@ -18,38 +18,50 @@ constexpr std::pair<DType, PackedFormat> kPackedFormats[] = {
     {DType::kIQ4_NL, PackedFormat::kQ8_0}, {DType::kIQ4_XS, PackedFormat::kIQ4_XS},
 };
 
-// Elements 0 .. 15 from the low, 16 .. 31 from the high nibbles of 16 bytes.
-void take_nibbles(const uint8_t (&qs)[16], uint8_t* codes) {
-  for (int i = 0; i < 16; ++i) {
-    codes[i] = qs[i] & 0x0f;
-    codes[16 + i] = qs[i] >> 4;
-  }
+// Writes n codes, of which word(k) gives those from k on.
+template <class Word>
+void write_codes(uint8_t* codes, int n, const Word& word) {
+  for (int k = 0; k < n; k += 8) store8(word(k), codes + k);
 }
 
-void take_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes, int first_code) {
-  for (int i = 0; i < 32; ++i) {
-    const int high = (qh[i / 8] >> (i % 8)) & 1;
-    codes[i] = static_cast<uint8_t>(codes[i] + 16 * high + first_code);
-  }
+// Codes from the low nibbles of n bytes, and then from the high ones.
+void take_nibbles(const uint8_t* qs, int n, uint8_t* codes) {
+  write_codes(codes, n, [&](int k) { return load8(qs + k) & each(0x0f); });
+  write_codes(codes + n, n, [&](int k) { return load8(qs + k) >> 4 & each(0x0f); });
+}
+
+// Bit j of a byte of qh is the fifth of code j. A copy of the byte for each code keeps its own bit;
+// 0x7f more carries any bit into the highest, which is shifted to the fifth.
+void add_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes, uint8_t first_code) {
+  write_codes(codes, kBlock, [&](int k) {
+    const uint64_t bits = each(qh[k / 8]) & 0x8040201008040201;
+    const uint64_t fifth = ((bits + each(0x7f)) & each(0x80)) >> 3;
+    return load8(codes + k) + fifth + each(first_code);
+  });
 }
 
 // The codes of a block of 32.
 template <class Block>
 void take_codes(const Block& block, uint8_t* codes) {
-  take_nibbles(block.qs, codes);
+  take_nibbles(block.qs, 16, codes);
   // Without a minimum the code is q - 16, as (q + 112) - 128.
   if constexpr (requires { block.qh; })
-    take_fifth_bits(
+    add_fifth_bits(
         block.qh, codes, requires { block.m; } ? 0 : 112);
 }
 
 void take_codes(const BlockQ8_0& block, uint8_t* codes) {
-  for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(block.qs[k] + 128);
+  std::memcpy(codes, block.qs, kBlock);
+  write_codes(codes, kBlock, [&](int k) { return load8(codes + k) ^ each(0x80); });  // q + 128
+}
+
+void look_up_levels(uint8_t* codes) {
+  for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(kIq4Levels[codes[k]] + 128);
 }
 
 void take_codes(const BlockIQ4_NL& block, uint8_t* codes) {
-  take_nibbles(block.qs, codes);
-  for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(kIq4Levels[codes[k]] + 128);
+  take_nibbles(block.qs, 16, codes);
+  look_up_levels(codes);
 }
 
 void take_super_block(const BlockQ2_K& block, BlockCodes& out) {
@@ -58,7 +70,8 @@ void take_super_block(const BlockQ2_K& block, BlockCodes& out) {
     out.int_minimum[group] = block.scales[group] >> 4;
     const uint8_t* qs = block.qs + group / 8 * 32 + group % 2 * 16;
     const int shift = 2 * (group / 2 % 4);
-    for (int k = 0; k < 16; ++k) out.codes[group * 16 + k] = (qs[k] >> shift) & 3;
+    write_codes(out.codes + group * 16, 16,
+                [&](int k) { return load8(qs + k) >> shift & each(3); });
   }
 }
 
@@ -70,10 +83,10 @@ void take_super_block(const BlockQ3_K& block, BlockCodes& out) {
     const uint8_t* qs = block.qs + group / 8 * 32 + group % 2 * 16;
     const uint8_t* hmask = block.hmask + group % 2 * 16;
     const int shift = 2 * (group / 2 % 4);
-    for (int k = 0; k < 16; ++k) {
-      const int q = ((qs[k] >> shift) & 3) | (((hmask[k] >> (group / 2)) & 1) << 2);
-      out.codes[group * 16 + k] = static_cast<uint8_t>(q + 28);
-    }
+    write_codes(out.codes + group * 16, 16, [&](int k) {
+      const uint64_t third = load8(hmask + k) >> (group / 2) & each(1);
+      return ((load8(qs + k) >> shift & each(3)) | third << 2) + each(28);
+    });
   }
 }
 
@@ -85,23 +98,18 @@ void take_group_scales(const uint8_t (&packed)[12], BlockCodes& out) {
 
 void take_super_block(const BlockQ4_K& block, BlockCodes& out) {
   take_group_scales(block.scales, out);
-  for (int pair = 0; pair < 4; ++pair) {
-    for (int k = 0; k < 32; ++k) {
-      const uint8_t q = block.qs[pair * 32 + k];
-      out.codes[pair * 64 + k] = q & 0x0f;
-      out.codes[pair * 64 + 32 + k] = q >> 4;
-    }
-  }
+  for (int pair = 0; pair < 4; ++pair)
+    take_nibbles(block.qs + pair * 32, 32, out.codes + pair * 64);
 }
 
 void take_super_block(const BlockQ5_K& block, BlockCodes& out) {
   take_group_scales(block.scales, out);
   for (int group = 0; group < 8; ++group) {
     const uint8_t* qs = block.qs + group / 2 * 32;
-    for (int k = 0; k < 32; ++k) {
-      const int low = (qs[k] >> (4 * (group % 2))) & 0x0f;
-      out.codes[group * 32 + k] = static_cast<uint8_t>(low | (((block.qh[k] >> group) & 1) << 4));
-    }
+    write_codes(out.codes + group * 32, 32, [&](int k) {
+      const uint64_t fifth = load8(block.qh + k) >> group & each(1);
+      return (load8(qs + k) >> (4 * (group % 2)) & each(0x0f)) | fifth << 4;
+    });
   }
 }
 
@@ -112,10 +120,10 @@ void take_super_block(const BlockQ6_K& block, BlockCodes& out) {
     const uint8_t* qh = block.qh + quarter / 4 * 32;
     const int low_shift = 4 * (quarter / 2 % 2);
     const int high_shift = 2 * (quarter % 4);
-    for (int k = 0; k < 32; ++k) {
-      const int low = (ql[k] >> low_shift) & 0x0f;
-      out.codes[quarter * 32 + k] = static_cast<uint8_t>(low | (((qh[k] >> high_shift) & 3) << 4));
-    }
+    write_codes(out.codes + quarter * 32, 32, [&](int k) {
+      const uint64_t high = load8(qh + k) >> high_shift & each(3);
+      return (load8(ql + k) >> low_shift & each(0x0f)) | high << 4;
+    });
   }
 }
 
@@ -125,30 +133,29 @@ void take_super_block(const BlockIQ4_XS& block, BlockCodes& out) {
     const int low = (block.scales_l[group / 2] >> (4 * (group % 2))) & 0x0f;
     const int scale = (low | (((scales_h >> (2 * group)) & 3) << 4)) - 32;
     out.int_scale[group] = static_cast<uint8_t>(scale);
-    for (int k = 0; k < 16; ++k) {
-      const uint8_t q = block.qs[group * 16 + k];
-      out.codes[group * 32 + k] = static_cast<uint8_t>(kIq4Levels[q & 0x0f] + 128);
-      out.codes[group * 32 + 16 + k] = static_cast<uint8_t>(kIq4Levels[q >> 4] + 128);
-    }
+    take_nibbles(block.qs + group * 16, 16, out.codes + group * 32);
+    look_up_levels(out.codes + group * 32);
   }
 }
 
 template <class Block>
-BlockCodes take_blocks(const std::byte* source, int64_t n_cols) {
-  BlockCodes out{};
-  const int64_t block_cols = dtype_info(Block::kDType).block_size;
-  for (int i = 0; i < n_cols / block_cols; ++i) {
+void take_blocks(const std::byte* source, int64_t n_cols, BlockCodes& out) {
+  constexpr bool kIsSuperBlock = requires(const Block& block) { take_super_block(block, out); };
+  constexpr int64_t kBlockCols = kIsSuperBlock ? 256 : kBlock;
+  // A superblock of the layout is one such block or two blocks of 32, of which a row may end with
+  // the first.
+  if (!kIsSuperBlock && n_cols == kBlock) out = {};
+  for (int i = 0; i < n_cols / kBlockCols; ++i) {
     Block block;
     std::memcpy(&block, source + i * sizeof(Block), sizeof(Block));
     out.scale[i] = load_u16(block.d);
     if constexpr (requires { block.m; }) out.minimum[i] = load_u16(block.m);
     if constexpr (requires { block.dmin; }) out.minimum[i] = load_u16(block.dmin);
-    if constexpr (requires { take_super_block(block, out); })
+    if constexpr (kIsSuperBlock)
       take_super_block(block, out);
     else
       take_codes(block, out.codes + i * kBlock);
   }
-  return out;
 }
 
 }  // namespace
@@ -161,11 +168,10 @@ PackedFormat packed_format(DType dtype) {
       "[PackedWeight] {} is not a block-quantised type; use it as it is", dtype_info(dtype).name));
 }
 
-BlockCodes take_apart(DType dtype, const std::byte* source, int64_t n_cols) {
-  BlockCodes out{};
-  visit_block_type(dtype,
-                   [&]<typename Block>(const Block&) { out = take_blocks<Block>(source, n_cols); });
-  return out;
+TakeApart take_apart(DType dtype) {
+  TakeApart take = nullptr;
+  visit_block_type(dtype, [&]<typename Block>(const Block&) { take = take_blocks<Block>; });
+  return take;
 }
 
 }  // namespace limpid

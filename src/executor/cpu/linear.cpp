@@ -6,7 +6,6 @@
 // the next. So no thread is idle during the small matrices of K and V. Example: Q of Llama 3.2 1B
 // has 128 groups (0 to 127), K and V have 32 each (128 to 159, 160 to 191).
 #include <algorithm>
-#include <cstring>
 
 #include "executor/check_shapes.h"
 #include "executor/cpu/block_codes.h"
@@ -188,7 +187,6 @@ void CpuExecutor::linear_in_file(const LoadedWeight& weight, LinearTask task,
   task.group_end = 1;
   const float* bias = task.bias;
   for (int64_t group = groups.begin; group < groups.end; ++group) {
-    std::memset(packed, 0, n_bytes);
     pack_groups(tensor, order, weight.interleaved_head_dim, group, group + 1, packed);
     const int64_t row = group * kGroupRows;
     task.rows = std::min<int64_t>(kGroupRows, tensor.shape.rows() - row);

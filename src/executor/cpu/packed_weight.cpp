@@ -1,8 +1,8 @@
 // Packing: rows of file blocks become the interleaved superblocks of quantized_linear.h.
 //
-// A row is taken apart superblock by superblock (block_codes.h). Then its scales, minima and codes
-// are scattered to the row's place within the group: with four bytes of every 64, from 4 r on, for
-// row r. Threads share out the groups, and one thread writes a whole group.
+// The superblocks of 16 rows are taken apart (block_codes.h), and then written as one, from its
+// first byte to its last: of the codes, four bytes of each row after another. Threads share out the
+// groups, and one thread writes a whole group.
 #include "executor/cpu/packed_weight.h"
 
 #include <algorithm>
@@ -15,53 +15,69 @@
 namespace limpid {
 namespace {
 
-// A row's codes of a block, as stored: four bytes of every 64, from 4 r on.
-struct StoredCodes {
-  uint8_t bytes[kScaleBlock];
-  int n_bytes;
-};
-
-StoredCodes stored_codes(CodeKind kind, const uint8_t* codes) {
-  StoredCodes stored{};
-  stored.n_bytes = kind == CodeKind::kByte ? 32 : kind == CodeKind::kNibble ? 16 : 24;
-  if (kind == CodeKind::kByte) {
-    std::memcpy(stored.bytes, codes, kScaleBlock);
-    return stored;
-  }
-  for (int k = 0; k < 16; ++k) {
-    stored.bytes[k] = static_cast<uint8_t>((codes[k] & 0x0f) | (codes[k + 16] << 4));
-  }
-  if (kind == CodeKind::kNibble) return stored;
-  for (int k = 0; k < 8; ++k) {  // bits 4 and 5 of four columns
-    const uint8_t* column = codes + k / 4 * 16 + k % 4;
-    stored.bytes[16 + k] = static_cast<uint8_t>((column[0] >> 4) | (column[4] >> 4 << 2) |
-                                                (column[8] >> 4 << 4) | (column[12] >> 4 << 6));
-  }
-  return stored;
+// Bytes of a row's 32 codes as they are stored.
+constexpr int stored_bytes(CodeKind kind) {
+  return kind == CodeKind::kByte ? 32 : kind == CodeKind::kNibble ? 16 : 24;
 }
 
-// Puts one row's superblock into the row group's.
-void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* super) {
-  const int n_scales = layout.cols / layout.scale_cols;
-  const int n_f16 = layout.scales_are_f16 ? n_scales : 1;
-  for (int i = 0; i < n_f16; ++i) {
-    std::memcpy(super + layout.scale_offset + (i * kGroupRows + r) * 2, &row.scale[i], 2);
-    if (!layout.has_minimum) continue;
-    std::memcpy(super + layout.minimum_offset + (i * kGroupRows + r) * 2, &row.minimum[i], 2);
+template <CodeKind kKind>
+void store_codes(const uint8_t* codes, uint8_t* stored) {
+  if constexpr (kKind == CodeKind::kByte) {
+    std::memcpy(stored, codes, kScaleBlock);
+    return;
   }
-  for (int i = 0; !layout.scales_are_f16 && i < n_scales; ++i) {
-    super[layout.int_scale_offset + i * kGroupRows + r] = row.int_scale[i];
-    if (layout.has_minimum)
-      super[layout.int_minimum_offset + i * kGroupRows + r] = row.int_minimum[i];
+  for (int k = 0; k < 16; k += 8)
+    store8((load8(codes + k) & each(0x0f)) | (load8(codes + 16 + k) << 4 & each(0xf0)), stored + k);
+  if constexpr (kKind == CodeKind::kNibble) return;
+  for (int half = 0; half < 2; ++half) {  // bits 4 and 5 of 16 columns, four columns in a word
+    uint32_t words[4];
+    std::memcpy(words, codes + half * 16, 16);
+    const uint32_t pairs = (words[0] >> 4 & 0x03030303) | (words[1] >> 2 & 0x0c0c0c0c) |
+                           (words[2] & 0x30303030) | (words[3] << 2 & 0xc0c0c0c0);
+    std::memcpy(stored + 16 + half * 4, &pairs, 4);
   }
-  for (int block = 0; block < layout.n_blocks; ++block) {
-    const uint8_t* codes = row.codes + block * kScaleBlock;
-    uint8_t* to = super + layout.codes_offset + block * layout.code_block_bytes;
-    const StoredCodes stored = stored_codes(layout.code_kind, codes);
-    for (int i = 0; i < stored.n_bytes; i += 4) {
-      std::memcpy(to + i * kGroupRows + r * 4, stored.bytes + i, 4);
+}
+
+using RowCodes = BlockCodes[kGroupRows];
+
+// Writes the codes of all blocks of a superblock, four bytes of each row in turn.
+template <CodeKind kKind>
+void interleave_codes(const RowCodes& rows, int n_blocks, uint8_t* to) {
+  constexpr int kBytes = stored_bytes(kKind);
+  for (int block = 0; block < n_blocks; ++block) {
+    uint8_t stored[kGroupRows][kBytes];
+    for (int r = 0; r < kGroupRows; ++r)
+      store_codes<kKind>(rows[r].codes + block * kScaleBlock, stored[r]);
+    for (int i = 0; i < kBytes; i += 4) {
+      for (int r = 0; r < kGroupRows; ++r, to += 4) std::memcpy(to, stored[r] + i, 4);
     }
   }
+}
+
+// Writes the superblock of 16 rows.
+void write_super_block(const PackedLayout& layout, const RowCodes& rows, uint8_t* super) {
+  const int n_scales = layout.cols / layout.scale_cols;
+  const int n_f16 = layout.scales_are_f16 ? n_scales : 1;
+  for (int r = 0; r < kGroupRows; ++r) {
+    const BlockCodes& row = rows[r];
+    for (int i = 0; i < n_f16; ++i) {
+      std::memcpy(super + layout.scale_offset + (i * kGroupRows + r) * 2, &row.scale[i], 2);
+      if (!layout.has_minimum) continue;
+      std::memcpy(super + layout.minimum_offset + (i * kGroupRows + r) * 2, &row.minimum[i], 2);
+    }
+    for (int i = 0; !layout.scales_are_f16 && i < n_scales; ++i) {
+      super[layout.int_scale_offset + i * kGroupRows + r] = row.int_scale[i];
+      if (layout.has_minimum)
+        super[layout.int_minimum_offset + i * kGroupRows + r] = row.int_minimum[i];
+    }
+  }
+  uint8_t* codes = super + layout.codes_offset;
+  if (layout.code_kind == CodeKind::kByte)
+    interleave_codes<CodeKind::kByte>(rows, layout.n_blocks, codes);
+  else if (layout.code_kind == CodeKind::kNibble)
+    interleave_codes<CodeKind::kNibble>(rows, layout.n_blocks, codes);
+  else
+    interleave_codes<CodeKind::kNibbleAndPair>(rows, layout.n_blocks, codes);
 }
 
 }  // namespace
@@ -75,17 +91,20 @@ void pack_groups(const TensorView& source, RowOrder row_order, int64_t head_dim,
   const bool permuted = row_order == RowOrder::kInterleavedPairs;
   const PackedLayout layout = packed_layout(packed_format(source.dtype));
   const DTypeInfo& info = dtype_info(source.dtype);
+  const TakeApart take = take_apart(source.dtype);
   const int64_t cols = source.shape.cols();
-  const int64_t end_row = std::min(end * kGroupRows, source.shape.rows());
-  for (int64_t row = begin * kGroupRows; row < end_row; ++row) {
-    const std::byte* from = source.row(permuted ? interleaved_row(row, head_dim, head_dim) : row);
-    auto* super = reinterpret_cast<uint8_t*>(packed) +
-                  (row / kGroupRows - begin) * packed_group_bytes(layout, cols);
+  auto* super = reinterpret_cast<uint8_t*>(packed);
+  for (int64_t row = begin * kGroupRows; row < end * kGroupRows; row += kGroupRows) {
+    const int64_t n_rows = std::min<int64_t>(kGroupRows, source.shape.rows() - row);
+    const std::byte* from[kGroupRows];
+    for (int64_t r = 0; r < n_rows; ++r)
+      from[r] = source.row(permuted ? interleaved_row(row + r, head_dim, head_dim) : row + r);
+    RowCodes codes{};  // 0 for rows that the matrix does not have
     for (int64_t col = 0; col < cols; col += layout.cols, super += layout.n_bytes) {
       const int64_t n_cols = std::min<int64_t>(cols - col, layout.cols);
-      const BlockCodes codes =
-          take_apart(source.dtype, from + col / info.block_size * info.block_bytes, n_cols);
-      scatter(layout, codes, static_cast<int>(row % kGroupRows), super);
+      for (int64_t r = 0; r < n_rows; ++r)
+        take(from[r] + col / info.block_size * info.block_bytes, n_cols, codes[r]);
+      write_super_block(layout, codes, super);
     }
   }
 }

@@ -15,10 +15,9 @@ namespace limpid {
 // Bytes of a group of 16 rows of a quantised dtype. Throws UnsupportedError for another dtype.
 int64_t packed_group_bytes(const TensorView& source);
 
-// Packs groups [begin, end) of `source`, [rows, cols] of any quantised dtype, to `packed`, whose
-// bytes are 0. With kInterleavedPairs the rows of each head of `head_dim` rows are put into
-// half-split order: row 2i of the source becomes row i of the head, row 2i + 1 becomes row i +
-// head_dim / 2.
+// Packs groups [begin, end) of `source`, [rows, cols] of any quantised dtype, to `packed`. With
+// kInterleavedPairs the rows of each head of `head_dim` rows are put into half-split order: row 2i
+// of the source becomes row i of the head, row 2i + 1 becomes row i + head_dim / 2.
 void pack_groups(const TensorView& source, RowOrder row_order, int64_t head_dim, int64_t begin,
                  int64_t end, std::byte* packed);
 
