@@ -69,6 +69,10 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "on, off or auto: the value of enable_thinking in templates; auto is on, and a "
              "request may say otherwise (auto)",
              "LLAMA_ARG_REASONING");
+  add_choice(app, "--pooling NAME", values.pooling, {"mean", "last", "cls"},
+             "how the vectors of a text's tokens become its embedding, unless a request says "
+             "otherwise: their mean, the last one, or the first one, cls (mean)",
+             "LLAMA_ARG_POOLING");
   const auto ignore = [&](std::string_view names, const std::string& why, std::string_view env) {
     add_switch(app, names, values.ignored, "accepted because llama-server has it: " + why, env);
   };
@@ -83,6 +87,7 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
          "LLAMA_ARG_BACKEND_SAMPLING");
   ignore("-cb,--cont-batching,!-nocb,!--no-cont-batching", "batching is always continuous",
          "LLAMA_ARG_CONT_BATCHING");
+  ignore("--embedding,--embeddings", "embeddings are always offered", "LLAMA_ARG_EMBEDDINGS");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
   add_option(app, "--slot-save-path FOLDER", values.slot_folder,

@@ -7,6 +7,13 @@
 
 namespace limpid {
 
+std::optional<Pooling> pooling_named(std::string_view name) {
+  if (name == "mean") return Pooling::kMean;
+  if (name == "last") return Pooling::kLast;
+  if (name == "cls") return Pooling::kFirst;
+  return std::nullopt;
+}
+
 EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling,
                              bool normalize, CancelToken cancel, OnEnd on_end,
                              std::shared_ptr<const AdapterMix> mix)

@@ -3,7 +3,9 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "generate/engine.h"
@@ -14,6 +16,9 @@ namespace limpid {
 // How the hidden states of all tokens become one vector: their mean, or the state of the last token
 // (which has seen all others), or of the first (for models that were trained so).
 enum class Pooling : uint8_t { kMean, kLast, kFirst };
+
+// That of the name "mean", "last" or "cls"; nothing for another name.
+std::optional<Pooling> pooling_named(std::string_view name);
 
 // Evaluates a text and pools its hidden states, the last layer's results after the output norm.
 class EmbeddingTask final : public Task {

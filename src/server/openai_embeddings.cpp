@@ -16,18 +16,16 @@ namespace limpid {
 namespace {
 
 struct EmbeddingSettings {
-  ApiStyle style = ApiStyle::kOpenAi;
-  Pooling pooling = Pooling::kMean;
+  ApiStyle style;
+  Pooling pooling;
   bool normalize = true;
   bool as_base64 = false;
 };
 
 Pooling read_pooling(const JsonField& field) {
-  const std::string& name = field.string();
-  if (name == "mean") return Pooling::kMean;
-  if (name == "last") return Pooling::kLast;
-  if (name == "cls") return Pooling::kFirst;
-  field.fail("is '" + name + "', must be mean, last or cls");
+  const auto pooling = pooling_named(field.string());
+  if (!pooling) field.fail("is '" + field.string() + "', must be mean, last or cls");
+  return *pooling;
 }
 
 // Ollama's "options" are those of an answer, so they must be right, but none changes a vector. A
@@ -46,7 +44,7 @@ EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
   const auto dimensions = body.find("dimensions");
   if (dimensions && dimensions->integer(1, INT32_MAX) != d_model)
     dimensions->fail("is not supported: the model's embeddings have " + std::to_string(d_model));
-  EmbeddingSettings settings{style};
+  EmbeddingSettings settings{style, served.pooling};
   if (is_ollama) {
     RequestSettings unused;
     if (const auto options = body.find("options"))

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "generate/embedding_task.h"
 #include "generate/engine.h"
 #include "insight/probe_executor.h"
 #include "server/generation_service.h"
@@ -28,7 +29,8 @@ struct ServedModel {
   bool adds_bos = false;
   // The value of `enable_thinking` in templates, unless a request says otherwise.
   bool thinks = true;
-  ProbeExecutor* probe = nullptr;  // the engine's executor, if it can be looked into
+  Pooling pooling = Pooling::kMean;  // of embeddings, unless a request says otherwise
+  ProbeExecutor* probe = nullptr;    // the engine's executor, if it can be looked into
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
 
   // Most tokens of a request, prompt and answer.

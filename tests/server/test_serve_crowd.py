@@ -114,6 +114,13 @@ class Embeddings(unittest.TestCase):
             self.assertGreater(len(ids), 1)
             self.assertEqual(first["embedding"], alone["embedding"])
             self.assertNotEqual(first["embedding"], last["data"][0]["embedding"])
+        with Server("--embedding", "--pooling", "last") as server:
+            answer = server.post("/v1/embeddings", {"input": texts})[1]
+            self.assertEqual(answer["data"][0]["embedding"], last["data"][0]["embedding"])
+            mean = server.post("/v1/embeddings", {"input": texts, "pooling": "mean"})[1]
+            self.assertEqual([entry["embedding"] for entry in mean["data"]], vectors)
+            ollama = server.post("/api/embed", {"input": texts})[1]
+            self.assertEqual(ollama["embeddings"], [entry["embedding"] for entry in answer["data"]])
 
     def test_a_text_has_the_room_of_a_request(self):
         with Server("--cache-tokens", 128) as server:
