@@ -154,10 +154,17 @@ TEST(Flags, WrongValuesAreErrors) {
   EXPECT_EQ(parse(values, {"--temp", ""}), "--temp: '' is not a number");
   EXPECT_EQ(parse(values, {"--temp", "nan"}), "--temp: 'nan' is not a number");
   EXPECT_EQ(parse(values, {"--temp", "inf"}), "--temp: 'inf' is too large");
+  EXPECT_EQ(parse(values, {"--temp", "1e400"}), "--temp: '1e400' is too large");
   EXPECT_EQ(parse(values, {"-n"}), "-n needs a value");
   EXPECT_EQ(parse(values, {"a.gguf", "b.gguf"}),
             "unexpected argument 'b.gguf': text goes after -p, in quotes (limpid say --help)");
   EXPECT_NE(parse(values, {"--single-turn=maybe"}), "");
+}
+
+TEST(Flags, ANumberTooSmallForItsTypeIsZero) {
+  Values values;
+  EXPECT_EQ(parse(values, {"--temp", "1e-400"}), "");
+  EXPECT_EQ(values.temperature, 0);
 }
 
 TEST(Flags, TextsKeepWhatCli11WouldInterpret) {
