@@ -219,7 +219,7 @@ void Conversation::change_setting(const std::string& argument) {
     print_note(partner_->settings());
     return;
   }
-  const size_t space = argument.find(' ');
+  const size_t space = argument.find_first_of(" \t");
   LIMPID_CHECK(ArgumentError, space != std::string::npos, "/set {}: the value is missing",
                argument);
   const SamplerOptions before = partner_->sampler();

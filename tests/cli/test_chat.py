@@ -88,6 +88,9 @@ class Scripted(unittest.TestCase):
         seeds = [json.loads(line)["seed"] for line in out.splitlines()]
         self.assertEqual(seeds, [2**63 - 1, 0])
 
+    def test_blanks_around_a_setting_do_not_count(self):
+        self.assertEqual(chat(*GREEDY, stdin="/set\ttemp\t0.5 \n"), (0, "", "(temp 0.5)\n"))
+
     def test_clear_forgets(self):
         first, _, again = chat(*GREEDY, "--json", stdin="hello\nthe\n/clear\nhello\n")[
             1
