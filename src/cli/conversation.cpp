@@ -41,7 +41,7 @@ int Conversation::hold(std::optional<std::string> first) {
     // The first Ctrl-C at the prompt asks. It stays counted, so a second one leaves at once.
     if (!turn && reader_->is_person() && interrupt_.interrupted() && !asked_to_leave) {
       asked_to_leave = true;
-      print_note("\n(Ctrl-C again, Ctrl-D or /exit leaves)");
+      print_note("(Ctrl-C again, Ctrl-D or /exit leaves)");
       continue;
     }
     if (!turn && !reader_->is_person() && interrupt_.interrupted()) return kExitInterrupted;
@@ -80,6 +80,7 @@ std::optional<Conversation::Turn> Conversation::read_turn() {
 // `text` is the rest of the line that began the block; the block goes on to the line that ends with
 // """, or to the end of input. Newlines beside the quotes do not count.
 std::optional<std::string> Conversation::read_block(std::string text) {
+  if (text.starts_with('\n')) text.erase(0, 1);  // all of the block was pasted
   while (!text.ends_with(kBlock)) {
     const std::optional<std::string> more = reader_->next(". ");
     if (!more && interrupt_.interrupted()) return std::nullopt;

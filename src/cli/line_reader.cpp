@@ -16,6 +16,7 @@
 #include <cstring>
 #include <cwchar>
 #include <iostream>
+#include <utility>
 
 #include "base/check.h"
 #include "cli/line_history.h"
@@ -139,7 +140,10 @@ class TerminalReader : public LineReader {
     int n_read = 0;
     const char* line = el_gets(edit_, &n_read);
     write_terminal(style_.reset());
-    if (line == nullptr || n_read <= 0) return std::nullopt;
+    if (line == nullptr || n_read <= 0) {  // libedit stays in the line
+      write_terminal("\n");
+      return std::nullopt;
+    }
     std::string text(line, static_cast<size_t>(n_read));
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
     return text;
@@ -155,27 +159,38 @@ class TerminalReader : public LineReader {
   }
   static wchar_t* show_prompt(EditLine* edit) { return of(edit).prompt_.data(); }
 
-  // libedit's source of characters: 1, or 0 at the end of input, or -1 when Ctrl-C came.
+  // Reads a byte of the terminal: 1, or 0 at the end of input, or -1 when Ctrl-C came.
+  int read_byte(char& byte) {
+    while (true) {
+      pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {signals_.read_end(), POLLIN, 0}};
+      if (poll(sources, 2, -1) < 0) continue;  // a signal, which the pipe will tell
+      if (sources[1].revents != 0) {
+        const char signal = signals_.next();
+        if (signal == 'i') return -1;
+        if (signal == 'w') draw_anew();
+        if (signal == 'c') resume();
+        continue;
+      }
+      const ssize_t n_read = read(STDIN_FILENO, &byte, 1);
+      if (n_read >= 0 || errno != EINTR) return static_cast<int>(n_read);
+    }
+  }
+
+  // libedit's source of characters, with the results of read_byte(). A byte that cuts a character
+  // short is the next key: Enter after the é of Latin-1 ends the line.
   static int read_key(EditLine* edit, wchar_t* key) {
     TerminalReader& self = of(edit);
     std::mbstate_t state{};
-    while (true) {
-      pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {self.signals_.read_end(), POLLIN, 0}};
-      if (poll(sources, 2, -1) < 0) continue;  // a signal, which the pipe will tell
-      if (sources[1].revents != 0) {
-        const char signal = self.signals_.next();
-        if (signal == 'i') return -1;
-        if (signal == 'w') self.draw_anew();
-        if (signal == 'c') self.resume();
-        continue;
-      }
-      char byte = 0;
-      const ssize_t n_read = read(STDIN_FILENO, &byte, 1);
-      if (n_read < 0 && errno == EINTR) continue;
-      if (n_read <= 0) return static_cast<int>(n_read);
+    for (bool is_begun = false;; is_begun = true) {
+      char byte = std::exchange(self.unread_, '\0');
+      const int n_read = byte != '\0' ? 1 : self.read_byte(byte);
+      if (n_read <= 0) return n_read;
       const size_t length = std::mbrtowc(key, &byte, 1, &state);
       if (length == static_cast<size_t>(-2)) continue;  // more bytes of the character follow
-      if (length == static_cast<size_t>(-1)) *key = L'\xFFFD';
+      if (length == static_cast<size_t>(-1)) {
+        *key = L'\xFFFD';
+        if (is_begun) self.unread_ = byte;
+      }
       return 1;
     }
   }
@@ -233,9 +248,16 @@ class TerminalReader : public LineReader {
     draw_into_nothing();
     write_terminal(up(now.row) + "\r\x1b[J" + std::string(style_.question()));
     std::string drawn(prompt_.end() - prompt_width_, prompt_.end());
-    for (const wchar_t character : text) append_shown(character, drawn);
-    // A terminal waits at the right margin for one more character before it goes to the next row.
-    if (end.column == 0 && !text.ends_with(L'\n')) drawn += " \r";
+    int start = prompt_width_;
+    for (size_t from = 0; from <= text.size(); start = 0) {
+      const size_t newline = std::min(text.find(L'\n', from), text.size());
+      const std::wstring part = text.substr(from, newline - from);
+      for (const wchar_t character : part) append_shown(character, drawn);
+      // A terminal waits at the right margin for one more character before it goes to the next row.
+      if (!part.empty() && place_after(part, start, window.ws_col).column == 0) drawn += " \r";
+      if (newline < text.size()) drawn += "\r\n";
+      from = newline + 1;
+    }
     drawn += up(end.row - now.row) + "\r";
     if (now.column > 0) drawn += fmt::format("\x1b[{}C", now.column);
     write_terminal(drawn);
@@ -254,9 +276,7 @@ class TerminalReader : public LineReader {
 
   // As libedit shows it, in as many columns as place_after counts.
   static void append_shown(wchar_t character, std::string& shown) {
-    if (character == L'\n') {
-      shown += "\r\n";
-    } else if (character < L' ' || character == 0x7F) {
+    if (character < L' ' || character == 0x7F) {
       shown += {'^', static_cast<char>(character ^ 0x40)};
     } else {
       char bytes[MB_LEN_MAX];
@@ -278,6 +298,7 @@ class TerminalReader : public LineReader {
   EditLine* edit_ = nullptr;
   std::wstring prompt_;
   int prompt_width_ = 0;  // columns
+  char unread_ = '\0';    // a byte that read_key() gives next
 };
 
 }  // namespace

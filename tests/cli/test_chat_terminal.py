@@ -1,6 +1,7 @@
 """`limpid chat` as a person meets it: keys, pastes, commands, notes. On a tiny model that says nothing sensible."""
 
 import json
+import os
 import pathlib
 import re
 import stat
@@ -56,12 +57,20 @@ class Lines(OnATerminal):
         terminal.type('"""\r/clear\rthe\r')
         terminal.say('world"""')
         terminal.say('"""/exit"""')
-        self.assertEqual(self.questions(terminal), ["/clear\nthe\nworld", "/exit"])
+        terminal.say('\x1b[200~"""\rpasted\r"""\x1b[201~')
+        self.assertEqual(self.questions(terminal), ["/clear\nthe\nworld", "/exit", "pasted"])
 
     def test_characters_are_erased_whole(self):
         terminal = self.open(*GREEDY)
         terminal.say("añ日本\x7f\x7fb")
         self.assertEqual(self.questions(terminal), ["añb"])
+
+    def test_a_byte_that_is_not_utf8_leaves_the_next_key_alone(self):
+        terminal = self.open(*GREEDY)
+        os.write(terminal.fd, b"caf\xe9\r")  # Latin-1
+        terminal.read_until("\x1b[0m")
+        terminal.read_until(PROMPT)
+        self.assertEqual(self.questions(terminal), ["caf\ufffd"])
 
     def test_what_is_typed_during_an_answer_is_not_shown_and_is_the_next_line(self):
         terminal = self.open(*ENDLESS, "-n", "200")
@@ -84,6 +93,14 @@ class Lines(OnATerminal):
         terminal.say("")
         self.assertEqual(self.questions(terminal), ["x" * 100])
 
+    def test_a_resize_keeps_the_row_between_a_full_row_and_a_newline(self):
+        terminal = self.open(*GREEDY)
+        terminal.type("x" * 38 + "\x1b\ryy")
+        terminal.read_until("yy")
+        terminal.resize(24, 40)  # with the prompt the first line has as many columns
+        terminal.read_until("> " + "x" * 38 + " \r")
+        terminal.read_until("yy")
+
 
 class Keys(OnATerminal):
     def test_exit_and_control_d_leave(self):
@@ -91,6 +108,7 @@ class Keys(OnATerminal):
             terminal = self.open(*GREEDY)
             terminal.type(keys)
             self.assertEqual(terminal.exit_code(), 0)
+            self.assertIn("\n", terminal.seen[terminal.read :])  # the shell's prompt begins a line
             self.assertTrue(
                 terminal.seen.endswith("\x1b[?2004l"), terminal.seen
             )  # pastes as before
