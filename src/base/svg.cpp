@@ -17,6 +17,12 @@ double width_from(char lead) {
   return (static_cast<uint8_t>(lead) >= 0xE3 ? 1 : 0.55) * Svg::kFontSize;
 }
 
+// In XML, of whose characters DEL alone is left out; U+FFFE and U+FFFF are none.
+constexpr bool is_allowed(char32_t c) {
+  return c == '\n' || c == '\t' ||
+         (c >= 0x20 && c < unicode::kInvalidByte && c != 0x7F && c != 0xFFFE && c != 0xFFFF);
+}
+
 constexpr const char* anchor_name(SvgAnchor anchor) {
   return anchor == SvgAnchor::kStart ? "start" : anchor == SvgAnchor::kMiddle ? "middle" : "end";
 }
@@ -35,17 +41,14 @@ std::string escape_markup(std::string_view text) {
   constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
   std::string escaped;
   escaped.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    const size_t entity = kCharacters.find(c);
+  unicode::for_each_character(text, [&](std::string_view character) {
+    const size_t entity = kCharacters.find(character);
     if (entity != std::string_view::npos) {
       escaped += kEntities[entity];
-    } else if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F) {
-      escaped += "\xEF\xBF\xBD";
     } else {
-      escaped += c;
+      escaped += is_allowed(unicode::decode(character).value) ? character : "\xEF\xBF\xBD";
     }
-  }
+  });
   return escaped;
 }
 

@@ -13,8 +13,8 @@
 namespace limpid {
 
 // `text` for the content or an attribute of an element of XML or HTML: &, <, >, " and ' are written
-// as entities, and control characters other than newline and tab, most of which XML does not allow,
-// as U+FFFD.
+// as entities. Control characters other than newline and tab, and what else XML does not allow
+// (U+FFFE, U+FFFF, bytes that are not UTF-8), become U+FFFD.
 std::string escape_markup(std::string_view text);
 
 struct SvgPoint {

@@ -24,6 +24,11 @@ TEST(EscapeMarkup, LeavesNoWayOut) {
             "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\n\té");
 }
 
+TEST(EscapeMarkup, LeavesNothingThatXmlRefuses) {
+  EXPECT_EQ(escape_markup("a\xFF\xC3<"), "a\xEF\xBF\xBD\xEF\xBF\xBD&lt;");
+  EXPECT_EQ(escape_markup("\uFFFE\uFFFF日😀"), "\xEF\xBF\xBD\xEF\xBF\xBD日😀");
+}
+
 TEST(FitText, CutsWholeCharacters) {
   EXPECT_EQ(fit_text("short", 200), "short");
   const std::string cut = fit_text("ééééééééééééééééééééé", 70);  // 10 characters
