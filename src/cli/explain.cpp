@@ -125,7 +125,7 @@ std::vector<ShownContrast> second_runs(const ExplainFlags& values, const Probed&
     runs.push_back({describe_edits(values.what_if), contrast(plain, changed, ids)});
   }
   if (!values.beside.empty()) {
-    const ModelFlags flags = values.model.with_model(values.beside);
+    const ModelFlags flags = second_model(values.model, values.beside);
     const auto checkpoint = open_header(flags);
     const Probed other = open_probed(flags, checkpoint);
     runs.push_back({"beside " + model_name(checkpoint->path),

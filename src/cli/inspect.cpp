@@ -93,7 +93,7 @@ void run(const InspectFlags& values) {
     return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);
   if (values.weights) {
     std::shared_ptr<const Checkpoint> other;
-    if (!values.beside.empty()) other = open_header(model.with_model(values.beside));
+    if (!values.beside.empty()) other = open_header(second_model(model, values.beside));
     const bool draws = !values.svg.empty();
     const Json report =
         inspect_weights(*checkpoint, other.get(), draws ? kDrawnSingularValues : kSingularValues,

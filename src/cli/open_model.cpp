@@ -84,6 +84,19 @@ std::string model_path(const ModelFlags& flags) {
   return path;
 }
 
+ModelFlags second_model(const ModelFlags& first, const std::string& name) {
+  ModelFlags second = first.with_model(name);
+  OpenOptions& options = second.options;
+  options.tokenizer_path.clear();
+  options.lora.clear();
+  options.quantize.clear();
+  options.rope_scaling.clear();
+  if (!options.config.empty() && open_checkpoint(model_path(second)).naming != Naming::kStateDict) {
+    options.config.clear();
+  }
+  return second;
+}
+
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
   return limpid::open_header(model_path(flags), flags.options);
 }

@@ -18,6 +18,11 @@ namespace limpid::cli {
 // as resolve_model and pull_repository do, and ArgumentError for a tokenizer's file.
 std::string model_path(const ModelFlags& flags);
 
+// The flags for a second model, which is compared with the first one. --tokenizer, --lora,
+// --quantize and --rope-scaling belong to the first one; so does --config, unless the second model
+// is a bare state dictionary as well. Throws what model_path and open_checkpoint throw.
+ModelFlags second_model(const ModelFlags& first, const std::string& name);
+
 // The checkpoint in Limpid's names, with the overrides that the flags give.
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 

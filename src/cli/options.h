@@ -23,7 +23,7 @@ struct ModelFlags {
   int64_t n_threads_batch = 0;
   bool verbose = false;
 
-  // The same flags for another model: a second one to compare with.
+  // The same flags for another model.
   [[nodiscard]] ModelFlags with_model(std::string other) const;
 };
 

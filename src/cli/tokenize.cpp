@@ -146,7 +146,7 @@ void print_throughput(const Tokenizer& tokenizer, std::string_view text,
 // The same text by another model's tokenizer, beside this one's.
 void print_comparison(const Tokenizer& tokenizer, std::string_view text,
                       const EncodeOptions& options, const TokenizeFlags& values) {
-  const auto other = open_tokenizer(values.model.with_model(values.compare), values.encoding);
+  const auto other = open_tokenizer(second_model(values.model, values.compare), values.encoding);
   EncodeOptions other_options = options;
   other_options.special = allowed_tokens(values, *other);
   const TokenizedText left{values.model.model, &tokenizer, tokenizer.encode(text, options),
@@ -213,7 +213,7 @@ void check_flags(const TokenizeFlags& values, bool from_stdin) {
 void check_encoding(const TokenizeFlags& values) {
   const bool is_used =
       values.encoding.empty() || takes_encoding(values.model) ||
-      (!values.compare.empty() && takes_encoding(values.model.with_model(values.compare)));
+      (!values.compare.empty() && takes_encoding(second_model(values.model, values.compare)));
   LIMPID_CHECK(ArgumentError, is_used,
                "--encoding is for *.tiktoken files, which do not say how they split text; leave "
                "it out");

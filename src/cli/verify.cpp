@@ -189,11 +189,7 @@ int run(const VerifyFlags& values) {
         values.trace.empty() ? trace_beside(model_path(values.model)) : values.trace;
     reference = read_trace(open_checkpoint(path));
   } else {
-    ModelFlags other = values.model.with_model(values.against);
-    other.options.config.clear();  // these four belong to the first model
-    other.options.lora.clear();
-    other.options.quantize.clear();
-    other.options.rope_scaling.clear();
+    const ModelFlags other = second_model(values.model, values.against);
     const CheckpointPointer second = open_header(other);
     check_records(*second);
     quantized = quantized || has_quantized(*second);

@@ -56,6 +56,20 @@ class Explain(unittest.TestCase):
         report = explain("-p", TEXT, "--beside", STORIES / "stories260K.bin")
         self.assertIn("after the last token: no probability changes by 0.05 %", report)
 
+    def test_the_second_model_is_as_its_file_has_it(self):
+        """What the options change, and the tokenizer, belong to the first one."""
+        options = ("-p", TEXT, "--beside", STORIES / "stories260K.bin", "--json")
+        changed = json.loads(explain(*options, "--rope-scaling", "linear:2"))
+        self.assertGreater(changed["beside"]["mean_divergence_bits"], 0)
+        plain = json.loads(explain(*options))
+        self.assertEqual(
+            changed["beside"]["mean_surprise_bits"][1], plain["beside"]["mean_surprise_bits"][0]
+        )
+        tiny = limpid_program.DATA / "cli" / "tiny_chat.gguf"
+        code, _, errors = limpid_program.outcome("explain", *MODEL, "-p", TEXT, "--beside", tiny)
+        self.assertEqual(code, 1)
+        self.assertIn("the models have vocabularies of 512 and 299 tokens", errors)
+
     def test_an_answer_is_part_of_the_text(self):
         found = json.loads(explain("-p", TEXT, "-n", 5, "--json"))
         self.assertEqual(len(found["tokens"]), found["n_prompt"] + 5)

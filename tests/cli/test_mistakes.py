@@ -144,6 +144,13 @@ class NoMistakes(unittest.TestCase):
             compared = ("-m", broken_models.TINY, "--compare", ranks)
             self.assertIn(b'104 "h"', limpid_program.run("tokenize", *compared, *options))
 
+    def test_another_tokenizer_is_for_the_first_of_two_models(self):
+        stories = limpid_program.DATA / "stories260K"
+        model = ("-m", stories / "stories260K.bin", "--tokenizer", stories / "tok512.bin")
+        options = ("-p", "the world", "--no-bos", "--compare", broken_models.TINY)
+        rows = limpid_program.run("tokenize", *model, *options).decode()
+        self.assertRegex(rows, r'265 " the" +\| 257 "the"')
+
     def test_more_context_than_the_model_learned_is_said(self):
         self.assertIn(
             b"-c 1000: the model learned 256 tokens of context", self.answer("-c", "1000").stderr

@@ -90,6 +90,16 @@ class Verify(unittest.TestCase):
         self.assertEqual((code, len(report["activations"])), (0, 2))
         self.assertEqual(report["missing"], ["blk.1.router"])
 
+    def test_hyper_parameters_are_for_both_state_dictionaries(self):
+        weights = limpid_program.shared("models", "makemore-induction", "slm4096_char_ckpt.pt")
+        given = ("--config", '{"activation_function": "gelu"}')
+        code, report = verify(weights, *given, "--against", weights)
+        self.assertEqual((code, report["agrees"]), (0, True))
+        converted = self.path / "converted.gguf"
+        self.assertEqual(output("convert", weights, converted, *given)[0], 0)
+        code, report = verify(weights, *given, "--against", converted)
+        self.assertEqual((code, report["agrees"]), (0, True))
+
     def test_tolerance_is_the_users(self):
         self.assertEqual(verify(MODELS["llama"], "--tolerance", "1e-9")[0], 1)
         code, report = verify(MODELS["llama"], "--against", MODELS["llama"], "--tolerance", "0")
