@@ -127,6 +127,7 @@ std::vector<ShownContrast> second_runs(const ExplainFlags& values, const Probed&
   if (!values.beside.empty()) {
     const ModelFlags flags = second_model(values.model, values.beside);
     const auto checkpoint = open_header(flags);
+    check_output(values.output, *checkpoint);
     const Probed other = open_probed(flags, checkpoint);
     runs.push_back({"beside " + model_name(checkpoint->path),
                     contrast(plain, {*other.model, *other.probe}, ids)});
@@ -193,7 +194,7 @@ void run(const ExplainFlags& values) {
   ExplainOptions options = values.options;
   if (!values.token.empty()) options.token = encoder.token(values.token, "--token");
   if (!values.against.empty()) options.against = encoder.token(values.against, "--against");
-  if (!values.output.empty() && values.output != "-") check_writable(values.output);
+  check_output(values.output, *checkpoint);
   const Probed probed = open_probed(values.model, checkpoint);
   check_what_if(values.what_if, probed.model->spec());
   if (!values.picture.empty()) check_picture(values.picture, probed.model->spec());

@@ -88,12 +88,20 @@ void run(const InspectFlags& values) {
                "--plan, --weights and --rope-svg are different views: give one of them");
   LIMPID_CHECK(ArgumentError, values.svg.empty() || !values.json,
                "--svg draws what --json would list: give one of them");
+  LIMPID_CHECK(
+      ArgumentError, values.rope_svg != "-" || !values.json,
+      "--rope-svg - and --json both write to standard output: name a file for the picture");
   const auto checkpoint = as_it_would_run(model, is_configuration);
+  for (const std::string& picture : {values.svg, values.rope_svg})
+    check_output(picture, *checkpoint);
   if (values.plan)
     return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);
   if (values.weights) {
     std::shared_ptr<const Checkpoint> other;
-    if (!values.beside.empty()) other = open_header(second_model(model, values.beside));
+    if (!values.beside.empty()) {
+      other = open_header(second_model(model, values.beside));
+      check_output(values.svg, *other);
+    }
     const bool draws = !values.svg.empty();
     const Json report =
         inspect_weights(*checkpoint, other.get(), draws ? kDrawnSingularValues : kSingularValues,
@@ -107,6 +115,7 @@ void run(const InspectFlags& values) {
     LIMPID_CHECK(UnsupportedError, is_configuration || !report["model"].is_null(), "--rope-svg: {}",
                  report["problem"].get<std::string>());
     draw(values.rope_svg, rope_chart(read_spec(*checkpoint)));
+    if (values.rope_svg == "-") return;
   }
   return print(report, is_configuration ? configuration_text : checkpoint_text);
 }

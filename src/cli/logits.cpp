@@ -114,7 +114,7 @@ void run(const LogitsFlags& values) {
   const bool to_stdout = values.output == "-";
   LIMPID_CHECK(ArgumentError, !to_stdout || !stdout_is_terminal(),
                "-o -: an array is not text for a terminal; send it to a file or a program");
-  if (!to_stdout) check_writable(values.output);
+  check_output(values.output, *checkpoint);
   const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto rows = wanted_rows(values.positions, n_tokens);
   const auto model = load_weights_only(values.model, checkpoint);

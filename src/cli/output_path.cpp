@@ -53,4 +53,10 @@ void check_not_the_input(const std::string& path, const Checkpoint& checkpoint) 
   }
 }
 
+void check_output(const std::string& path, const Checkpoint& checkpoint) {
+  if (path.empty() || path == "-") return;
+  check_not_the_input(path, checkpoint);
+  check_writable(path);
+}
+
 }  // namespace limpid::cli

@@ -31,4 +31,8 @@ FolderSize size_of_folder(const std::filesystem::path& folder);
 // `checkpoint` is read from.
 void check_not_the_input(const std::string& path, const Checkpoint& checkpoint);
 
+// For a command that writes a file about a model: throws as check_not_the_input and check_writable
+// do. No path, and "-", can always be written to.
+void check_output(const std::string& path, const Checkpoint& checkpoint);
+
 }  // namespace limpid::cli

@@ -118,6 +118,26 @@ WRITING = [
         "limpid quantize tiny.gguf tiny.gguf q8_0",
         "tiny.gguf is where the model is read from; write to another place, so that it stays",
     ),
+    *(
+        Mistake(
+            f"limpid {command} tiny.gguf",
+            "tiny.gguf is where the model is read from; write to another place, so that it stays",
+        )
+        for command in (
+            "explain -m tiny.gguf -p hi -o",
+            "logits -m tiny.gguf -p hi -o",
+            "inspect -m tiny.gguf --weights --svg",
+            "inspect -m tiny.gguf --rope-svg",
+        )
+    ),
+    Mistake(
+        "limpid inspect -m tiny.gguf --weights --svg no/such/out.svg",
+        "cannot write no/such/out.svg: No such file or directory; create its folder first",
+    ),
+    Mistake(
+        "limpid inspect -m tiny.gguf --rope-svg - --json",
+        "--rope-svg - and --json both write to standard output: name a file for the picture",
+    ),
     Mistake(
         "limpid convert no_tokenizer no_tokenizer --to safetensors --dtype f16",
         "no_tokenizer is where the model is read from; write to another place, so that it stays",
