@@ -116,8 +116,9 @@ std::string changes_text(const Contrast& contrast, const Tokenizer* tokenizer) {
     changes.push_back(fmt::format(" {} {:.1f} -> {:.1f} %", quoted(tokenizer, change.id),
                                   100 * change.before, 100 * change.after));
   }
-  return changes.empty() ? " no probability changes by 0.05 %"
-                         : fmt::format("{}", fmt::join(changes, ","));
+  if (!changes.empty()) return fmt::format("{}", fmt::join(changes, ","));
+  return std::isnan(contrast.divergence.back()) ? " probabilities that are not numbers"
+                                                : " no probability changes by 0.05 %";
 }
 
 std::string contrast_text(const ShownContrast& shown, int64_t n_layers,

@@ -259,8 +259,9 @@ std::string sizes_chart(const Shown& of) {
       high = std::max(high, size);
     }
   }
-  const std::string title =
-      fmt::format("Norms layer by layer, means over {} tokens", explanation.token_ids.size());
+  const size_t n_tokens = explanation.token_ids.size();
+  const std::string title = fmt::format("Norms layer by layer, means over {} token{}", n_tokens,
+                                        n_tokens == 1 ? "" : "s");
   Svg svg(720, 400, title);
   SvgPlot plot(svg, {.top = kHeadingAndLegend + 16},
                SvgAxis::linear(-1, std::max<double>(0, explanation.n_layers - 1), 8),

@@ -59,9 +59,10 @@ function describePlace(contrast, place) {
       `The token that came was a surprise of ${data.surprise[place].toFixed(2)} bits, ` +
           `and of ${contrast.surprise[place].toFixed(2)} bits in the second run. ` :
       "";
-  const seen = changesAt(contrast, place).length ? "" : "No probability changes by 0.05 %.";
-  return `The predictions differ by ${contrast.divergence[place - 1].toFixed(3)} bits. ${stream}${
-      came}${seen}`;
+  const bits = contrast.divergence[place - 1];
+  const seen =
+      changesAt(contrast, place).length || isNaN(bits) ? "" : "No probability changes by 0.05 %.";
+  return `The predictions differ by ${bits.toFixed(3)} bits. ${stream}${came}${seen}`;
 }
 
 // The largest changes {id, before, after} that can be seen.

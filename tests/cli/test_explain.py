@@ -208,6 +208,8 @@ class Explain(unittest.TestCase):
         self.assertIn("1 token explained in ", log)
         traced = limpid_program.run("run", *MODEL, "-p", "", "--trace", "--layer", 0).decode()
         self.assertTrue(traced.startswith("1 token in one step"), traced[:40])
+        self.assertIn(": 1 token</title>", explain("--ids", "1", "--no-measure", "-o", "-"))
+        self.assertIn("over 1 token</title>", explain("--ids", "1", "--svg", "sizes"))
 
     def test_a_token_is_not_held_against_itself(self):
         """The model expects " time" after "Once upon a"."""
@@ -225,6 +227,10 @@ class Explain(unittest.TestCase):
     def test_steering_moves_the_answer(self):
         found = json.loads(explain("-p", TEXT, "--steer", " happy", "--minus", " sad", "--json"))
         self.assertEqual(found["what_if"]["first_layer"], 2)
+
+    def test_too_strong_a_direction_is_not_called_no_change(self):
+        report = explain("-p", TEXT, "--steer", "a", "--minus", "b", "--strength", "1e60")
+        self.assertIn("after the last token: probabilities that are not numbers", report)
 
 
 class Times(unittest.TestCase):

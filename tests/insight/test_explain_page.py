@@ -320,7 +320,9 @@ class ExplainPage(unittest.TestCase):
                 "L0.mlp",
             )
         )
-        self.assertIn("to NaN bits", self.value("find('contrasts').textContent"))
+        shown = self.value("find('contrasts').textContent")
+        self.assertIn("to NaN bits", shown)
+        self.assertNotIn("No probability changes", shown)
         self.assertTrue(self.value("find('times-table').childElementCount"))
 
     def test_a_model_with_infinity_has_a_page(self):
