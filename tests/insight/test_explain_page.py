@@ -376,6 +376,21 @@ class ExplainPage(unittest.TestCase):
         self.assertIn("onerror", shown)
         self.assertIn("</script><script>", shown)
 
+    def test_numbers_stay_behind_their_tokens_from_right_to_left(self):
+        texts = ("שלום".encode(), "עולם".encode())
+        vocabulary = hostile_vocabulary(self.folder / "hebrew.bin", texts)
+        model = ("-m", STORIES / "stories260K.bin", "--tokenizer", vocabulary)
+        self.browser.go(explain(self.folder / "hebrew.html", *model, "--ids", "511,510,511"))
+        from_left = self.browser.run("""
+            const list = make('p', {}, tokenSpan(511), ' 45 %, ', tokenSpan(510), ' 20 %');
+            find('lens-detail').after(list);
+            return Array.from(list.childNodes, (node) => {
+              const range = document.createRange();
+              range.selectNode(node);
+              return range.getBoundingClientRect().left;
+            });""")
+        self.assertEqual(from_left, sorted(from_left))
+
     def test_a_long_text_stays_small(self):
         tokens = limpid_program.run_json("explain", *self.model, "-p", TEXT, "--json")["tokens"]
         ids = ([token["id"] for token in tokens] * 30)[:512]
