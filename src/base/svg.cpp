@@ -17,7 +17,7 @@ double width_from(char lead) {
   return (static_cast<uint8_t>(lead) >= 0xE3 ? 1 : 0.55) * Svg::kFontSize;
 }
 
-// In XML, of whose characters DEL alone is left out; U+FFFE and U+FFFF are none.
+// XML forbids U+FFFE, U+FFFF and most control characters. DEL, which it allows, is refused too.
 constexpr bool is_allowed(char32_t c) {
   return c == '\n' || c == '\t' ||
          (c >= 0x20 && c < unicode::kInvalidByte && c != 0x7F && c != 0xFFFE && c != 0xFFFF);

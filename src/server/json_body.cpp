@@ -98,6 +98,13 @@ void JsonField::allow_only(std::initializer_list<std::string_view> names) const 
   }
 }
 
+void JsonField::refuse_others(std::initializer_list<std::string_view> names) const {
+  for (const JsonField& member : members()) {
+    if (std::ranges::find(names, member.key()) == names.end() && !member.is_empty())
+      member.fail("is not supported");
+  }
+}
+
 bool JsonField::boolean(std::string_view key, bool otherwise) const {
   const auto field = find(key);
   return field ? field->boolean() : otherwise;
@@ -106,6 +113,23 @@ bool JsonField::boolean(std::string_view key, bool otherwise) const {
 std::string JsonField::string_or_empty(std::string_view key) const {
   const auto field = find(key);
   return field ? field->string() : "";
+}
+
+std::string content_text(const JsonField& content, std::string_view between) {
+  if (content.json().is_string()) return content.string();
+  std::string text;
+  for (const JsonField& part : content.elements()) {
+    const auto type = part.find("type");
+    const bool is_text = type && (type->string() == "text" || type->string() == "input_text" ||
+                                  type->string() == "output_text");
+    if (!is_text) (type ? *type : part).fail("is not supported: content can only be text");
+    part.refuse_others({"type", "text", "annotations", "logprobs", "cache_control"});
+    const auto piece = part.find("text");
+    if (!piece) part.fail("needs a text");
+    if (!text.empty()) text += between;
+    text += piece->string();
+  }
+  return text;
 }
 
 Json parse_body(std::string_view body) {

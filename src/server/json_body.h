@@ -37,6 +37,10 @@ class JsonField {
   JsonField required(std::string_view key) const;
   // Throws for a member that has none of these names, unless it is null.
   void allow_only(std::initializer_list<std::string_view> names) const;
+  // The same, but other members may be empty. A message and a part of its content have such, as
+  // clients send back what an earlier answer had: {"annotations": [], "tool_calls": []}. One that
+  // says something would change the answer.
+  void refuse_others(std::initializer_list<std::string_view> names) const;
   // The value of the member `key`; `otherwise` or "" when it is absent or null.
   bool boolean(std::string_view key, bool otherwise) const;
   std::string string_or_empty(std::string_view key) const;
@@ -57,6 +61,10 @@ class JsonField {
   Prefix prefix_;    // what comes before the key: "messages[0]."; null: nothing
   std::string key_;  // "" for the whole body
 };
+
+// The text of a message's content, which is a string or a list of parts with a text, with `between`
+// between the parts. Throws ApiError for any other content.
+std::string content_text(const JsonField& content, std::string_view between = "\n");
 
 // The body as a JSON object. Throws ApiError for anything else, for text that is nested too deeply
 // and for bytes that are not UTF-8.

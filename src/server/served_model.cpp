@@ -44,21 +44,11 @@ Json template_variables(const ServedModel& served, const RequestSettings& settin
   return variables;
 }
 
-// A message and a part of its content may have other members too, as clients send back what an
-// earlier answer had: {"refusal": null, "annotations": [], "tool_calls": []}. They must be empty,
-// because one that says something would change the answer.
-void refuse_others(const JsonField& object, std::initializer_list<std::string_view> names) {
-  for (const JsonField& member : object.members()) {
-    if (std::ranges::find(names, member.key()) == names.end() && !member.is_empty())
-      member.fail("is not supported");
-  }
-}
-
 // A message as templates know it: {role, content}, and name and reasoning_content where the client
 // gives them.
 Json template_message(const JsonField& message) {
-  refuse_others(message, {"role", "content", "name", "reasoning_content", "type", "id", "status",
-                          "annotations", "cache_control"});
+  message.refuse_others({"role", "content", "name", "reasoning_content", "type", "id", "status",
+                         "annotations", "cache_control"});
   const auto type = message.find("type");
   if (type && type->string() != "message") type->fail("'" + type->string() + "' is not supported");
   std::string role = message.required("role").string();
@@ -185,23 +175,6 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
     if (prompt.empty()) field.fail("has an empty prompt: give at least one token");
   }
   return prompts;
-}
-
-std::string content_text(const JsonField& content, std::string_view between) {
-  if (content.json().is_string()) return content.string();
-  std::string text;
-  for (const JsonField& part : content.elements()) {
-    const auto type = part.find("type");
-    const bool is_text = type && (type->string() == "text" || type->string() == "input_text" ||
-                                  type->string() == "output_text");
-    if (!is_text) (type ? *type : part).fail("is not supported: content can only be text");
-    refuse_others(part, {"type", "text", "annotations", "logprobs", "cache_control"});
-    const auto piece = part.find("text");
-    if (!piece) part.fail("needs a text");
-    if (!text.empty()) text += between;
-    text += piece->string();
-  }
-  return text;
 }
 
 // The template could only end what an assistant's last message says. The answer continues it, so it

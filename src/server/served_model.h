@@ -82,7 +82,4 @@ std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField&
 std::string render_messages(const ServedModel& served, const JsonField& messages,
                             const RequestSettings& settings, const Json& tools);
 
-// The text of a message's content, its parts with `between` between them.
-std::string content_text(const JsonField& content, std::string_view between = "\n");
-
 }  // namespace limpid

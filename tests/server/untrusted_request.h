@@ -10,7 +10,6 @@
 #include "server/http_header_check.h"
 #include "server/http_text.h"
 #include "server/request_settings.h"
-#include "server/served_model.h"
 #include "tokenizer/tokenizer.h"
 #include "train/simple_tokenizers.h"
 
