@@ -14,11 +14,11 @@ namespace limpid {
 
 // The usual names of the files from which a tokenizer and its chat templates are read. The first
 // kDefiningFiles define a tokenizer; the others supplement one.
-inline constexpr std::array<std::string_view, 11> kTokenizerFiles = {
-    "tokenizer.json",      "tokenizer.model",       "ranks.tiktoken",
-    "vocab.json",          "encoder.json",          "merges.txt",
-    "vocab.bpe",           "tokenizer_config.json", "special_tokens_map.json",
-    "chat_template.jinja", "chat_template.json",
+inline constexpr std::array<std::string_view, 12> kTokenizerFiles = {
+    "tokenizer.json",    "tokenizer.model",       "ranks.tiktoken",
+    "vocab.json",        "encoder.json",          "merges.txt",
+    "vocab.bpe",         "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "chat_template.jinja",   "chat_template.json",
 };
 inline constexpr size_t kDefiningFiles = 7;
 

@@ -9,11 +9,15 @@
 namespace limpid {
 namespace {
 
-// Reads a token: a string, or an object with flags.
+// A token is a string, or an object with flags.
+std::string_view name_of(const JsonPlace& token) {
+  return token.is_object() ? token["content"].string() : token.string();
+}
+
 std::optional<std::string> read_name(const JsonPlace& root, std::string_view key) {
   const auto place = root.find(key);
   if (!place) return std::nullopt;
-  const std::string_view name = place->is_object() ? (*place)["content"].string() : place->string();
+  const std::string_view name = name_of(*place);
   if (name.empty()) return std::nullopt;
   return std::string(name);
 }
@@ -24,6 +28,12 @@ void read_missing_names(const JsonPlace& root, TokenizerConfig& config) {
   if (!config.eos) config.eos = read_name(root, "eos_token");
   if (!config.unknown) config.unknown = read_name(root, "unk_token");
   if (!config.pad) config.pad = read_name(root, "pad_token");
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const auto place = root.find(key);
+    if (!place || !place->element().is_array()) continue;
+    for (const JsonPlace& token : place->elements())
+      config.further_special.emplace_back(name_of(token));
+  }
 }
 
 std::optional<bool> read_flag(const JsonPlace& root, std::string_view key) {
@@ -55,7 +65,8 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
                        std::unordered_set<std::string>& names, TokenizerSpec& spec) {
   const auto index = static_cast<size_t>(token.rule.id);
   const auto fail = [&](const std::string& problem) {
-    throw_format_error(config.file, fmt::format("added_tokens_decoder.{}", index), "{}", problem);
+    throw_format_error(config.added_tokens_file, fmt::format("added token {}", index), "{}",
+                       problem);
   };
   if (index > spec.pieces.size())
     fail(fmt::format("is beyond a vocabulary of {} tokens", spec.pieces.size()));
@@ -71,6 +82,19 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
   if (spec.pieces[index] != token.content) fail("has another name in the vocabulary");
   if (spec.types[index] != TokenType::kUnknown)
     spec.types[index] = token.special ? TokenType::kControl : TokenType::kUserDefined;
+}
+
+// Puts the added tokens in the order of their ids.
+void sort_added_tokens(const JsonPlace& added, TokenizerConfig& config) {
+  const auto id_of = [](const TokenizerConfig::Token& token) { return token.rule.id; };
+  std::ranges::sort(config.added_tokens, {}, id_of);
+  const auto twice = std::ranges::adjacent_find(config.added_tokens, {}, id_of);
+  if (twice != config.added_tokens.end()) added.fail("names id {} twice", twice->rule.id);
+}
+
+bool is_special(const TokenizerConfig& config, std::string_view name) {
+  return config.bos == name || config.eos == name || config.unknown == name || config.pad == name ||
+         std::ranges::find(config.further_special, name) != config.further_special.end();
 }
 
 // Added tokens within the vocabulary only set flags; those after it extend the vocabulary.
@@ -109,14 +133,12 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
   config.add_eos = read_flag(root, "add_eos_token");
   config.add_prefix_space = root.boolean("add_prefix_space", false);
   if (const auto added = root.find("added_tokens_decoder")) {
+    config.added_tokens_file = path;
     for (const auto& [key, value] : added->object()) {
       const JsonPlace place(path, fmt::format("added_tokens_decoder.{}", key.substr(0, 20)), value);
       config.added_tokens.push_back(read_added_token(place, key));
     }
-    const auto id_of = [](const TokenizerConfig::Token& token) { return token.rule.id; };
-    std::ranges::sort(config.added_tokens, {}, id_of);
-    const auto twice = std::ranges::adjacent_find(config.added_tokens, {}, id_of);
-    if (twice != config.added_tokens.end()) added->fail("names id {} twice", twice->rule.id);
+    sort_added_tokens(*added, config);
   }
   return config;
 }
@@ -127,6 +149,22 @@ void add_special_tokens_map(const std::string& path, std::string_view bytes,
   const JsonPlace root = file.root();
   if (config.file.empty()) config.file = path;
   read_missing_names(root, config);
+}
+
+void add_added_tokens(const std::string& path, std::string_view bytes, TokenizerConfig& config) {
+  if (!config.added_tokens_file.empty()) return;
+  config.added_tokens_file = path;
+  const JsonFile file(path, bytes);
+  for (const auto& [name, value] : file.root().object()) {
+    const JsonPlace place(path, std::string(name.substr(0, 20)), value);
+    const int64_t id = place.integer();
+    if (id < 0 || id > INT32_MAX) place.fail("is {}, which is not a token id", id);
+    if (name.empty()) place.fail("is the id of a token without a name");
+    const bool special = is_special(config, name);
+    config.added_tokens.push_back(
+        {std::string(name), special, {.id = static_cast<TokenId>(id), .normalized = !special}});
+  }
+  sort_added_tokens(file.root(), config);
 }
 
 void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec) {

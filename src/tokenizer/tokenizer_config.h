@@ -1,4 +1,4 @@
-// Reads tokenizer_config.json and special_tokens_map.json of Hugging Face.
+// Reads tokenizer_config.json, special_tokens_map.json and added_tokens.json of Hugging Face.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace limpid {
 
-// What the two JSON files say about a tokenizer.
+// What the JSON files say about a tokenizer.
 struct TokenizerConfig {
-  // An entry of "added_tokens_decoder".
+  // An entry of "added_tokens_decoder" or of added_tokens.json.
   struct Token {
     std::string content;
     bool special = false;
@@ -23,8 +23,10 @@ struct TokenizerConfig {
   std::string tokenizer_class;
   std::optional<std::string> bos, eos, unknown, pad;
   std::optional<bool> add_bos, add_eos;
-  bool add_prefix_space = false;    // before every text; of vocab.json and merges.txt
-  std::vector<Token> added_tokens;  // ascending ids
+  bool add_prefix_space = false;             // before every text; of vocab.json and merges.txt
+  std::vector<Token> added_tokens;           // ascending ids
+  std::string added_tokens_file;             // for messages
+  std::vector<std::string> further_special;  // special tokens without a role
 };
 
 // Throws FormatError for keys of the wrong type.
@@ -33,6 +35,11 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
 // Reads values from special_tokens_map.json that the configuration does not have.
 void add_special_tokens_map(const std::string& path, std::string_view bytes,
                             TokenizerConfig& config);
+
+// Reads added_tokens.json, {"<|im_start|>": 32000, …}, the older form of "added_tokens_decoder". If
+// the configuration has that key, `transformers` ignores the file, and so does this function. A
+// token is special if one of the other two files lists it as such. Call it after them.
+void add_added_tokens(const std::string& path, std::string_view bytes, TokenizerConfig& config);
 
 // Reads the flags of an added token from its entry in a JSON file. `normalized` is the default of
 // the flag with this name.

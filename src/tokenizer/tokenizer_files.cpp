@@ -74,6 +74,9 @@ TokenizerConfig read_config(const TokenizerFiles& files) {
     config = read_tokenizer_config(file->path(), text_of(*file));
   if (const MappedFile* file = find(files, "special_tokens_map.json"))
     add_special_tokens_map(file->path(), text_of(*file), config);
+  const MappedFile* added = find(files, "added_tokens.json");
+  if (added != nullptr && find(files, "tokenizer.json") == nullptr)
+    add_added_tokens(added->path(), text_of(*added), config);
   return config;
 }
 

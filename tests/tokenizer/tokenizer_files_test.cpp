@@ -123,6 +123,39 @@ TEST(TokenizerConfig, RefusesWhatContradictsTheVocabulary) {
   }
 }
 
+// Older folders name the tokens beyond vocab.json or tokenizer.model in a file of their own.
+TEST(TokenizerFiles, AddedTokensMayHaveTheirOwnFile) {
+  const TempFolder folder;
+  const TokenizerSpec small = small_bpe("gpt-2");
+  folder.write("vocab.json", vocab_text(small));
+  folder.write("merges.txt", merges_text(small));
+  folder.write("special_tokens_map.json", R"({"additional_special_tokens": ["<turn>"]})");
+  const auto n = static_cast<TokenId>(Json::parse(vocab_text(small)).size());
+  const Json added = {{"<tool>", n + 1}, {"<turn>", n}};
+  folder.write("added_tokens.json", added.dump());
+  const auto tokenizer = tokenizer_from(find_tokenizer_files(folder.folder()));
+  const TokenizerSpec& spec = tokenizer->spec();
+  ASSERT_EQ(spec.pieces.size(), static_cast<size_t>(n) + 2);
+  EXPECT_EQ(spec.types[static_cast<size_t>(n)], TokenType::kControl);
+  EXPECT_EQ(spec.types.back(), TokenType::kUserDefined);
+  EncodeOptions all{.add_special = false};
+  all.special.allow = SpecialTokens::Allow::kAll;
+  EXPECT_EQ(tokenizer->encode("<turn><tool>", all), (std::vector<TokenId>{n, n + 1}));
+  // The configuration's own list replaces the file, as in transformers.
+  const std::string id = std::to_string(n);
+  folder.write("tokenizer_config.json",
+               R"({"added_tokens_decoder": {")" + id + R"(": {"content": "<new>"}}})");
+  EXPECT_EQ(tokenizer_from(find_tokenizer_files(folder.folder()))->spec().pieces.back(), "<new>");
+}
+
+TEST(TokenizerConfig, RefusesMalformedAddedTokens) {
+  for (const char* text : {"", "[]", R"({"a": "1"})", R"({"a": -1})", R"({"": 1})",
+                           R"({"a": 1, "b": 1})", R"({"a": 2147483648})"}) {
+    TokenizerConfig config;
+    EXPECT_THROW(add_added_tokens("a", text, config), FormatError) << text;
+  }
+}
+
 TEST(TokenizerFiles, ATokenizerJsonMayHaveAnyName) {
   const TempFolder folder;
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
