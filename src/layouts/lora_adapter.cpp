@@ -1,5 +1,6 @@
 #include "layouts/lora_adapter.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -51,6 +52,9 @@ constexpr std::array kBookkeeping = {"auto_mapping",
                                      "megatron_core",
                                      "ensure_weight_tying",
                                      "(null)"};
+// For these initialisations PEFT takes the adapter's first values away from the model's own
+// weights, or quantises them, also when it loads the adapter.
+constexpr std::array kChangesModel = {"pissa", "corda", "olora", "loftq"};
 constexpr std::array kNeutral = {"use_dora", "use_qalora", "lora_bias", "alora_invocation_tokens"};
 
 // The rank and the scale of an adapter in PEFT: alpha / r, or alpha / sqrt(r) (Kalajdzievski 2023,
@@ -69,6 +73,16 @@ LoraConfig read_config(const std::string& path, std::string_view json) {
   if (type != "LORA") config.refuse("peft_type", "is `{}`, not LORA", printable(type));
   const std::string bias = config.string_or("bias", "none");
   if (bias != "none") config.refuse("bias", "is `{}`; only `none` is supported", printable(bias));
+  const MetadataValue* init = given.metadata.find("adapter.init_lora_weights");
+  const auto* method = init == nullptr ? nullptr : std::get_if<std::string>(&init->value);
+  const auto begins = [&](const char* name) { return method->starts_with(name); };
+  if (method != nullptr && std::ranges::any_of(kChangesModel, begins)) {
+    config.refuse(
+        "init_lora_weights",
+        "is `{}`: the adapter belongs to changed weights of its model; save it again with "
+        "PEFT's path_initial_model_for_weight_conversion",
+        printable(*method));
+  }
   const int64_t r = config.required_size("r", kLargestSize);
   const double alpha = config.positive_or("lora_alpha", 8);
   const bool by_root = config.flag_or("use_rslora", false);

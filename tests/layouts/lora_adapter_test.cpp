@@ -23,9 +23,10 @@ std::string member(const std::string& name, const char* shape, size_t i) {
 
 // Adds an adapter of rank 1 with that header to a tiny model.
 Checkpoint adapted(const std::string& header, size_t n_matrices,
-                   const testing::TinyShape& shape = {}) {
+                   const testing::TinyShape& shape = {}, const std::string& more = "") {
   const TempFolder folder;
-  folder.write("adapter_config.json", R"({"peft_type": "LORA", "r": 1, "lora_alpha": 2})");
+  folder.write("adapter_config.json",
+               R"({"peft_type": "LORA", "r": 1, "lora_alpha": 2)" + more + "}");
   folder.write("adapter_model.safetensors", safetensors_test::file_of(header, n_matrices * kBytes));
   Checkpoint canonical = *testing::tiny_checkpoint(shape);
   add_lora_adapter(canonical, folder.folder());
@@ -55,6 +56,21 @@ TEST(LoraAdapter, WithoutMatricesOrWithOneTwiceIsRefused) {
   EXPECT_NO_THROW(adapted("{" + a + "," + b + "}", 2, testing::tiny_gpt2_shape()));
   EXPECT_THROW(adapted("{" + a + "," + b + "," + again + "}", 3, testing::tiny_gpt2_shape()),
                FormatError);
+}
+
+// PEFT changes the model's weights when it loads such an adapter; the sum would be another model.
+TEST(LoraAdapter, OfChangedWeightsIsRefused) {
+  const std::string at = "base_model.model.model.layers.1.self_attn.q_proj.";
+  const std::string header = "{" + member(at + "lora_A.weight", "[1,64]", 0) + "," +
+                             member(at + "lora_B.weight", "[64,1]", 1) + "}";
+  const auto with = [&](const std::string& value) {
+    return adapted(header, 2, {}, R"(, "init_lora_weights": )" + value);
+  };
+  for (const char* value : {"true", "false", R"("gaussian")", R"("eva")"})
+    EXPECT_NO_THROW(with(value)) << value;
+  for (const char* value :
+       {R"("pissa")", R"("pissa_niter_16")", R"("olora")", R"("corda")", R"("loftq")"})
+    EXPECT_THROW(with(value), UnsupportedError) << value;
 }
 
 TEST(LoraAdapter, MayHaveAnEqualsSignInItsName) {
