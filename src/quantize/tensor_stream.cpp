@@ -66,9 +66,17 @@ void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
       checkpoint.path, tensor.name, dtype_info(tensor.from).name, dtype_info(tensor.to).name);
 }
 
+// Whether a tensor of this type can hold the value. Scales of blocks are halves.
+bool can_hold(DType dtype, float value) {
+  constexpr float kLargestHalf = 65504;
+  if (is_quantized(dtype)) return std::abs(value) <= kLargestHalf;
+  constexpr float kRoundsToInfinity = 65520;
+  return dtype != DType::kF16 || !std::isfinite(value) || std::abs(value) < kRoundsToInfinity;
+}
+
 // Converts rows [begin, end) of the new tensor into `out`. Each thread has its own scratch row. A
-// NaN or an infinity is recorded and reported by the caller, because a worker of the pool must not
-// throw.
+// value that the new type cannot hold is recorded and reported by the caller, because a worker of
+// the pool must not throw.
 class RowConverter {
  public:
   RowConverter(const TensorView& source, const PlannedTensor& planned, const ColumnFacts& facts,
@@ -87,22 +95,20 @@ class RowConverter {
         continue;
       }
       decode_row(planned_.from, from, values);
-      if (is_quantized(planned_.to) &&
-          !std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
-        not_finite_.store(true, std::memory_order_relaxed);
-      }
+      if (!std::ranges::all_of(values, [&](float v) { return can_hold(planned_.to, v); }))
+        is_lossy_.store(true, std::memory_order_relaxed);
       quantize_row(planned_.to, values, facts_, out);
     }
   }
 
-  bool not_finite() const { return not_finite_; }
+  bool is_lossy() const { return is_lossy_; }
 
  private:
   TensorView source_;
   const PlannedTensor& planned_;
   ColumnFacts facts_;
   std::vector<std::vector<float>>& scratch_;  // one row per thread
-  std::atomic<bool> not_finite_ = false;
+  std::atomic<bool> is_lossy_ = false;
 };
 
 }  // namespace
@@ -180,9 +186,10 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
       converter.convert(begin + from, begin + to, thread,
                         piece.data() + static_cast<uint64_t>(from) * converter.row_bytes());
     });
-    if (converter.not_finite()) {
+    if (converter.is_lossy()) {
       throw_format_error(checkpoint.path, tensor.name,
-                         "contains a NaN or an infinity, which {} cannot represent",
+                         "contains a NaN, an infinity or a value beyond 65,504, which {} cannot "
+                         "represent; bf16 and f32 can",
                          dtype_info(tensor.to).name);
     }
     sink(piece);

@@ -134,20 +134,34 @@ TEST(TensorStream, ARowThatBlocksDoNotDivideGetsAnotherType) {
   EXPECT_EQ(find(plan, "blk.0.attn_q.weight").to, DType::kQ5_0);
 }
 
-TEST(TensorStream, ANanIsRefusedByTheNameOfItsTensor) {
-  const auto checkpoint = tiny();
-  auto* values = reinterpret_cast<float*>(
-      const_cast<std::byte*>(checkpoint->find("blk.0.attn_v.weight")->data));
-  values[70] = std::numeric_limits<float>::quiet_NaN();
-  PlanOptions options;
-  options.file_type = &file_type_from_name("q8_0");
-  const TensorPlan plan = plan_tensors(*checkpoint, options);
-  try {
-    bytes_of(*checkpoint, find(plan, "blk.0.attn_v.weight"));
-    FAIL() << "nothing was thrown";
-  } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("blk.0.attn_v.weight"), std::string::npos);
+// Scales of blocks are halves, so neither they nor f16 reach beyond 65,504.
+TEST(TensorStream, AValueThatTheTypeCannotHoldIsRefusedByTheNameOfItsTensor) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto refuses = [](const char* type, float value) {
+    const auto checkpoint = tiny();
+    auto* values = reinterpret_cast<float*>(
+        const_cast<std::byte*>(checkpoint->find("blk.0.attn_v.weight")->data));
+    values[70] = value;
+    PlanOptions options;
+    options.file_type = &file_type_from_name(type);
+    const TensorPlan plan = plan_tensors(*checkpoint, options);
+    try {
+      bytes_of(*checkpoint, find(plan, "blk.0.attn_v.weight"));
+      return false;
+    } catch (const FormatError& error) {
+      EXPECT_NE(std::string(error.what()).find("blk.0.attn_v.weight"), std::string::npos);
+      return true;
+    }
+  };
+  for (const char* type : {"q8_0", "q4_0", "q4_1"}) {
+    EXPECT_TRUE(refuses(type, nan)) << type;
+    EXPECT_TRUE(refuses(type, -1e30F)) << type;
+    EXPECT_FALSE(refuses(type, 65504)) << type;
   }
+  EXPECT_TRUE(refuses("f16", 65520));
+  EXPECT_FALSE(refuses("f16", 65519));
+  EXPECT_FALSE(refuses("f16", nan));
+  EXPECT_FALSE(refuses("bf16", -1e30F));
 }
 
 }  // namespace
