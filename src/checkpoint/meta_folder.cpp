@@ -51,9 +51,8 @@ std::string shard_name(size_t i) { return fmt::format("consolidated.{:02}.pth", 
 // be used in parts (DerivedTensor::row_parts); columns must be copied row by row.
 class ShardJoiner {
  public:
-  // `d_model` is `dim` of params.json. It tells how the embedding was cut.
-  ShardJoiner(std::vector<std::shared_ptr<const Checkpoint>> shards, std::optional<int64_t> d_model)
-      : shards_(std::move(shards)), d_model_(d_model) {}
+  explicit ShardJoiner(std::vector<std::shared_ptr<const Checkpoint>> shards)
+      : shards_(std::move(shards)) {}
 
   void join_into(Checkpoint& whole) const {
     const Checkpoint& first = *shards_.front();
@@ -89,10 +88,11 @@ class ShardJoiner {
   Join join_of(std::string_view name) const {
     if (shards_.size() == 1) return Join::kNone;
     if (name == "output.weight") return Join::kRows;
-    // Llama 1 and 2 cut the embedding into columns, Llama 3 into rows.
+    // Llama 1 and 2 cut the embedding into columns, Llama 3 into rows. The norm is never cut.
     if (name == "tok_embeddings.weight") {
       const TensorView& part = *shards_.front()->find(name);
-      const bool whole_rows = d_model_ && part.shape.rank() == 2 && part.shape[1] == *d_model_;
+      const TensorView* norm = shards_.front()->find("norm.weight");
+      const bool whole_rows = norm != nullptr && part.shape.cols() == norm->shape.cols();
       return whole_rows ? Join::kRows : Join::kColumns;
     }
     for (const JoinRule& rule : kJoinRules) {
@@ -178,7 +178,6 @@ class ShardJoiner {
   }
 
   std::vector<std::shared_ptr<const Checkpoint>> shards_;
-  std::optional<int64_t> d_model_;
 };
 
 }  // namespace
@@ -206,9 +205,7 @@ Checkpoint open_meta_folder(const std::string& path) {
   }
   whole.format = shards.size() == 1 ? "torch, Meta's folder"
                                     : fmt::format("torch, Meta's folder, {} shards", shards.size());
-  auto d_model = whole.metadata.integer("params.model.dim");
-  if (!d_model) d_model = whole.metadata.integer("params.dim");
-  ShardJoiner(std::move(shards), d_model).join_into(whole);
+  ShardJoiner(std::move(shards)).join_into(whole);
   // tokenizer.model is part of Meta's release; the other files are there after a conversion.
   attach_files(folder, whole);
   return whole;

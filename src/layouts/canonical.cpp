@@ -22,11 +22,12 @@ Checkpoint to_canonical(Checkpoint checkpoint) {
 }
 
 void add_configuration(Checkpoint& checkpoint, const std::string& config) {
-  LIMPID_CHECK(ArgumentError, checkpoint.naming == Naming::kStateDict,
+  const bool lacks_params = checkpoint.naming == Naming::kMeta && checkpoint.metadata.all().empty();
+  LIMPID_CHECK(ArgumentError, checkpoint.naming == Naming::kStateDict || lacks_params,
                "OpenOptions::config is for a bare state dictionary; {} ({}) carries its own",
                checkpoint.path, checkpoint.format);
   std::string prefix = "given.";
-  if (has_meta_names(checkpoint)) {
+  if (lacks_params || has_meta_names(checkpoint)) {
     prefix = "params.";
   } else if (checkpoint.find("model.embed_tokens.weight") != nullptr) {
     prefix = "config.";

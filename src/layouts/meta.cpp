@@ -85,11 +85,12 @@ int64_t read_hidden_size(const Checkpoint& checkpoint, SpecReader& params, int64
     throw_format_error(checkpoint.path, "layers.0.feed_forward.w1.weight",
                        "is missing or not a matrix");
   }
-  if (gate->shape[0] != expected) {
+  if (const int64_t rows = gate->shape[0]; rows != expected) {
     params.fail(stated ? "hidden_dim" : "multiple_of",
                 "layers.0.feed_forward.w1.weight has {} rows, and the parameters ask "
-                "for {}",
-                gate->shape[0], expected);
+                "for {}{}",
+                rows, expected,
+                rows > 0 && expected % rows == 0 ? "; is a consolidated.NN.pth missing?" : "");
   }
   return expected;
 }

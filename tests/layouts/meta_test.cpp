@@ -199,7 +199,24 @@ TEST(MetaFolder, AMissingShardIsAnError) {
   TempFolder folder;
   write_folder(folder, *tiny, 2);
   std::filesystem::remove(folder.path("consolidated.01.pth"));
-  expect_refused<FormatError>(folder.folder(), "layers.0.feed_forward.w1.weight has 48 rows");
+  expect_refused<FormatError>(folder.folder(),
+                              "layers.0.feed_forward.w1.weight has 48 rows, and the parameters ask "
+                              "for 96; is a consolidated.NN.pth missing?");
+}
+
+TEST(MetaFolder, ParametersMayBeGiven) {
+  const auto tiny = tiny_checkpoint();
+  for (const Embedding embedding : {Embedding::kRows, Embedding::kColumns}) {
+    TempFolder folder;
+    write_folder(folder, *tiny, 2, embedding);
+    const auto open = [&] {
+      return std::make_shared<const Checkpoint>(
+          open_model_files({.path = folder.folder(), .config = kParams}));
+    };
+    EXPECT_THROW(open(), ArgumentError);  // the folder has its own
+    std::filesystem::remove(folder.path("params.json"));
+    EXPECT_EQ(logits_of(open()), logits_of(tiny));
+  }
 }
 
 TEST(MetaFolder, AMissingTensorIsAnError) {
