@@ -119,6 +119,10 @@ std::string resolve_model(const std::string& model) {
         ArgumentError, model.find(".gguf") != model.npos || model.find(".bin") != model.npos,
         "no model at {}; if it is a repository of the hub, run: limpid pull {}", model, model);
   }
+  std::error_code ignored;
+  LIMPID_CHECK(ArgumentError, !fs::is_symlink(model, ignored),
+               "no model at {}: it is a link to {}, which does not exist", model,
+               fs::read_symlink(model, ignored).string());
   const std::string suggestion = near(model);
   LIMPID_CHECK(ArgumentError, suggestion.empty(), "no model at {}; did you mean {}?", model,
                suggestion);

@@ -149,6 +149,7 @@ def make_folders(folder: pathlib.Path) -> None:
     shutil.copytree(QWEN3, folder / "no_tokenizer")
     (folder / "only_tokenizer" / "tokenizer.json").write_text('{"version": "1.0"}')
     (folder / "linked" / "tokenizer.json").symlink_to("../only_tokenizer/tokenizer.json")
+    (folder / "dangling.gguf").symlink_to("moved.gguf")
     (folder / "project").mkdir()
     (folder / "project" / "config.json").write_text('{"name": "a project of somebody"}')
     (folder / "only_config" / "config.json").write_text(config)

@@ -33,6 +33,10 @@ WHICH_MODEL = [
         "give -m smollm2",
     ),
     running("tinny.gguf", "no model at tinny.gguf; did you mean tiny.gguf?"),
+    running(
+        "dangling.gguf",
+        "no model at dangling.gguf: it is a link to moved.gguf, which does not exist",
+    ),
     running("smollm2", "smollm2 is not on this machine yet; run: limpid pull smollm2"),
     running("smolm2", "no model at smolm2; did you mean smollm2?"),
     running(
