@@ -103,7 +103,8 @@ void finish(File& file, const std::string& path, const Checkpoint& checkpoint,
 
 // Writes a folder for transformers: config.json, generation_config.json, model.safetensors and the
 // tokenizer's files. config.json and the list of tensors are built before the first file is
-// created, so that a model that the layout cannot express leaves no partial folder.
+// created, so that a model that the layout cannot express leaves no partial folder. config.json is
+// written last: a folder with one is complete.
 void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
                         const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -116,10 +117,10 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   const std::filesystem::path folder(path);
   SafetensorsStream file((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
   finish(file, path, checkpoint, options, result);
-  write_file((folder / "config.json").string(), config);
   const std::string generation = generation_config(checkpoint, ids);
   if (!generation.empty()) write_file((folder / "generation_config.json").string(), generation);
   write_tokenizer(folder, checkpoint, tokenizer, true, result);
+  write_file((folder / "config.json").string(), config);
 }
 
 // The tensors under their names in the state dictionary. If `head` is not null, one more entry of
@@ -153,8 +154,8 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "consolidated.00.pth").string(), std::move(entries));
   finish(file, path, checkpoint, options, result);
-  write_file((folder / "params.json").string(), params);
   write_tokenizer(folder, checkpoint, tokenizer, false, result);
+  write_file((folder / "params.json").string(), params);
 }
 
 // Writes a folder with nanoGPT's ckpt.pt and the tokenizer's files.

@@ -127,6 +127,21 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
   return json;
 }
 
+// The only chat template, or a list of named ones.
+Json chat_templates(const Metadata& metadata) {
+  constexpr std::string_view kKey = "tokenizer.chat_template";
+  const auto only = metadata.string(kKey);
+  Json named = Json::array();
+  if (only) named.push_back({{"name", "default"}, {"template", *only}});
+  for (const auto& [key, value] : metadata.all()) {
+    if (!key.starts_with(kKey) || key[kKey.size()] != '.') continue;
+    if (const auto* text = std::get_if<std::string>(&value.value))
+      named.push_back({{"name", key.substr(kKey.size() + 1)}, {"template", *text}});
+  }
+  if (only && named.size() == 1) return *only;
+  return named.empty() ? Json() : named;
+}
+
 }  // namespace
 
 // The class, the keys of the family, then the keys that all families have.
@@ -175,8 +190,8 @@ std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& 
   set_token("eos_token", spec.eos);
   set_token("unk_token", spec.unknown);
   set_token("pad_token", spec.pad);
-  const auto chat = checkpoint.metadata.string("tokenizer.chat_template");
-  if (chat) json["chat_template"] = *chat;
+  if (Json templates = chat_templates(checkpoint.metadata); !templates.is_null())
+    json["chat_template"] = std::move(templates);
   return json.dump(2) + "\n";
 }
 

@@ -81,6 +81,18 @@ class Convert(unittest.TestCase):
         fields = gguf.GGUFReader(TINY).fields
         self.assertEqual(config.get("chat_template"), fields["tokenizer.chat_template"].contents())
 
+    def test_named_chat_templates_stay(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        config["chat_template"] = [
+            {"name": "default", "template": "plain"},
+            {"name": "tool_use", "template": "with tools"},
+        ]
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        again = self.convert(self.convert(folder, "named.gguf"), "again", "--to", "safetensors")
+        found = json.loads((again / "tokenizer_config.json").read_text())
+        self.assertEqual(found["chat_template"], config["chat_template"])
+
     def test_a_gguf_stays_what_it_was(self):
         copy = self.convert(TINY, "copy.gguf")
         before, after = gguf.GGUFReader(TINY), gguf.GGUFReader(copy)
@@ -111,6 +123,19 @@ class Convert(unittest.TestCase):
         code, err = limpid("convert", self.source, self.path("x"))
         self.assertEqual(code, 1)
         self.assertIn("--to", err)
+
+    def test_a_folder_that_could_not_be_completed_is_written_on_the_next_try(self):
+        for layout, last in (("safetensors", "config.json"), ("pth", "params.json")):
+            obstacle = self.path(layout) / "tokenizer.json"
+            obstacle.mkdir(parents=True)
+            arguments = ("convert", self.source, self.path(layout), "--to", layout)
+            code, err = limpid(*arguments)
+            self.assertEqual(code, 1, err)
+            self.assertIn("tokenizer.json: it is a folder", err)
+            self.assertFalse((self.path(layout) / last).exists())
+            obstacle.rmdir()
+            code, err = limpid(*arguments)
+            self.assertEqual(code, 0, err)
 
     def test_weights_that_do_not_fit_the_configuration_are_refused(self):
         folder = self.convert(self.source, "hf", "--to", "safetensors")
