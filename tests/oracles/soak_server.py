@@ -2,7 +2,8 @@
 
 The size of the process, of its open files and its threads is taken each second. The first quarter is warm-up: caches
 fill. Then a line is fitted through means of 20 seconds, whose residuals are nearly independent; single seconds are not.
-It fails when memory grows by more than 3 standard errors of the slope and by more than 0.03 MB a minute, when files or
+A second line is fitted through the least of each minute: free pages go back to the system once a minute, so that is
+nearly what the server uses, and a leak would raise it. It fails when memory grows by more than 3 standard errors of the slope and by more than 0.03 MB a minute, when files or
 threads are left, or when an answer is not what it was at the start."""
 
 import os
@@ -19,7 +20,6 @@ from limpid_server import Server
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "1200"))
 WARM_UP = 0.25
-MEAN_OF = 20
 MOST_PER_MINUTE = 0.03  # MB
 N_THREADS = 8
 WITNESSED = {"prompt": "the sea", "n_predict": 30, "seed": 7, "ignore_eos": True}
@@ -93,13 +93,14 @@ def sizes(process: int) -> tuple[float, float, float]:
     return memory, len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir()))
 
 
-def slope(seconds: numpy.ndarray, values: numpy.ndarray) -> tuple[float, float]:
-    """Of the line through means of MEAN_OF samples, per minute, and its standard error."""
-    n = len(values) // MEAN_OF * MEAN_OF
-    x, y = (part[-n:].reshape(-1, MEAN_OF).mean(axis=1) for part in (seconds / 60, values))
+def slope(rows: numpy.ndarray, n_samples: int, summary) -> tuple[float, float]:
+    """Of the line through the summaries of the memory of each n_samples, per minute, and its standard error."""
+    n = len(rows) // n_samples * n_samples
+    parts = rows[len(rows) - n :].reshape(-1, n_samples, rows.shape[1])
+    x, y = parts[:, :, 0].mean(axis=1) / 60, summary(parts[:, :, 1], axis=1)
     if len(x) < 5:
         raise SystemExit(
-            f"error: SOAK_SECONDS={SECONDS:g} is too short for a slope; give 200 or more"
+            f"error: SOAK_SECONDS={SECONDS:g} is too short for a slope; give 420 or more"
         )
     centred = x - x.mean()
     slope = float(centred @ y / (centred @ centred))
@@ -144,8 +145,10 @@ def main() -> None:
         with Server(*flags, "--slot-save-path", folder) as server:
             _, rows = soak(server)
     warm = rows[rows[:, 0] >= WARM_UP * SECONDS]
-    growth, error = slope(warm[:, 0], warm[:, 1])
+    growth, error = slope(warm, 20, numpy.mean)
     print(f"memory after warm-up: {growth:+.3f} MB a minute, standard error {error:.3f}")
+    floor, floor_error = slope(warm, 60, numpy.min)
+    print(f"  the least of each minute: {floor:+.3f}, standard error {floor_error:.3f}")
     if growth > max(3 * error, MOST_PER_MINUTE):
         sys.exit("error: memory grows")
 
