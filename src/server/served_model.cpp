@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <initializer_list>
 
 #include "generate/chat_prompt.h"
 #include "server/built_in_templates.h"
