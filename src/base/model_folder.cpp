@@ -24,8 +24,10 @@ ModelFolder::ModelFolder(std::string path) : path_(std::move(path)) {
   const fs::path real = fs::canonical(path_, error);
   LIMPID_CHECK(ResourceError, !error, "cannot open {}: {}", path_, error.message());
   real_ = real.string();
-  if (real.parent_path().filename() == "snapshots")
-    blobs_ = (real.parent_path().parent_path() / "blobs").string();
+  for (const fs::path& revision : {real, real.parent_path()}) {
+    if (revision.parent_path().filename() == "snapshots")
+      blobs_ = (revision.parent_path().parent_path() / "blobs").string();
+  }
 }
 
 bool ModelFolder::contains(std::string_view name) const {

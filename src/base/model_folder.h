@@ -37,17 +37,17 @@ class ModelFolder {
   // Throws FormatError for a name with a separator or NUL, and for `.` and `..`.
   void check_name(std::string_view name) const;
   // Returns the real path of `name`, with links resolved. A link may lead to another place in the
-  // folder. When the folder is a snapshot in Hugging Face's cache (…/snapshots/REVISION), a link
-  // may also lead into the folder `blobs` beside `snapshots`, where that cache keeps its files.
-  // Throws FormatError as check_name does and for a link that leads elsewhere; ResourceError for
-  // a missing file.
+  // folder. When the folder is a snapshot in Hugging Face's cache (…/snapshots/REVISION), or
+  // a folder in one, a link may also lead into the folder `blobs` beside `snapshots`, where that
+  // cache keeps its files. Throws FormatError as check_name does and for a link that leads
+  // elsewhere; ResourceError for a missing file.
   std::string resolve(std::string_view name) const;
   std::shared_ptr<const MappedFile> open(std::string_view name) const;
 
  private:
   std::string path_;   // as given
   std::string real_;   // with links resolved
-  std::string blobs_;  // the cache's folder of files; empty when this is not a snapshot
+  std::string blobs_;  // the cache's folder of files; empty outside a snapshot
 };
 
 }  // namespace limpid

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kConfig = "config.json";
 constexpr std::string_view kGenerationConfig = "generation_config.json";
+constexpr std::string_view kPooling = "1_Pooling";  // a folder of sentence-transformers
+constexpr std::string_view kDense = "2_Dense";      // as is this
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr uint64_t kLongestIndex = 100'000'000;
@@ -106,13 +108,17 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
 
 // The settings become metadata. The other files are only mapped; their readers parse them.
 void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
-  const auto read = [&](std::string_view name, const std::string& prefix) {
-    const auto file = folder.open(name);
-    add_json(fmt::format("{}/{}", folder.path(), name), text_of(*file), prefix,
-             checkpoint.metadata);
+  const auto read = [&](const ModelFolder& from, std::string_view name, const std::string& prefix) {
+    const auto file = from.open(name);
+    add_json(fmt::format("{}/{}", from.path(), name), text_of(*file), prefix, checkpoint.metadata);
   };
-  read(kConfig, "config.");
-  if (folder.contains(kGenerationConfig)) read(kGenerationConfig, "generation_config.");
+  read(folder, kConfig, "config.");
+  if (folder.contains(kGenerationConfig)) read(folder, kGenerationConfig, "generation_config.");
+  if (folder.contains(kPooling))
+    read(ModelFolder(fmt::format("{}/{}", folder.path(), kPooling)), kConfig, "pooling.");
+  LIMPID_CHECK(UnsupportedError, !folder.contains(kDense),
+               "{} has {}, a matrix after pooling, which is not implemented", folder.path(),
+               kDense);
   attach_files(folder, checkpoint);
 }
 

@@ -10,7 +10,8 @@
 
 namespace limpid {
 
-// config.json and generation_config.json become metadata below `config.` and `generation_config.`.
+// config.json, generation_config.json and 1_Pooling/config.json become metadata below `config.`,
+// `generation_config.` and `pooling.`.
 // The files of the tokenizer and the chat template (tokenizer.json, tokenizer_config.json,
 // chat_template.jinja, …) become attachments. The weights are in model.safetensors, or in the
 // shards that model.safetensors.index.json names. Throws FormatError, UnsupportedError,

@@ -26,7 +26,8 @@ namespace {
 constexpr uint64_t kLongestListing = uint64_t{16} << 20;
 constexpr std::string_view kSafetensors = ".safetensors";
 constexpr std::string_view kGguf = ".gguf";
-constexpr std::array<std::string_view, 13> kFolderFiles = {"config.json",
+constexpr std::string_view kPooling = "1_Pooling/config.json";  // of an embedding model
+constexpr std::array<std::string_view, 14> kFolderFiles = {"config.json",
                                                            "generation_config.json",
                                                            "tokenizer.json",
                                                            "tokenizer_config.json",
@@ -38,7 +39,8 @@ constexpr std::array<std::string_view, 13> kFolderFiles = {"config.json",
                                                            "chat_template.jinja",
                                                            "chat_template.json",
                                                            "model.safetensors",
-                                                           "model.safetensors.index.json"};
+                                                           "model.safetensors.index.json",
+                                                           kPooling};
 
 bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
@@ -72,14 +74,14 @@ bool is_sha256(std::string_view text) {
          });
 }
 
-// A file of the listing, or nothing for a file in a folder. An entry is
+// A file of the listing, or nothing for a file in a folder (but kPooling). An entry is
 //   {"rfilename": "model.safetensors", "size": 988097824, "lfs": {"sha256": "…", "size":
 //   988097824}}
 // where "lfs" is there for large files only.
 std::optional<HubFile> read_file(const JsonPlace& place) {
   HubFile file;
   file.name = place["rfilename"].string();
-  if (!is_plain_name(file.name)) return std::nullopt;
+  if (!is_plain_name(file.name) && file.name != kPooling) return std::nullopt;
   int64_t n_bytes = -1;
   if (const auto size = place.find("size")) n_bytes = size->integer();
   if (const auto large = place.find("lfs")) {

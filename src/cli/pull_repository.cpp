@@ -66,6 +66,7 @@ uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Li
   for (const HubFile& file : files) {
     const fs::path target = folder / file.name;
     if (!is_here(file, target)) {
+      make_folder(target.parent_path());
       const fs::path part = target.string() + kPartialEnding;
       if (file.sha256.empty()) fs::remove(part);
       const HttpRequest request{hub.url_of(pull.repository, listing.revision, file.name),
@@ -150,7 +151,6 @@ std::string pull_repository(const RepositoryPull& pull) {
   const Hub::Listing listing = hub.list(pull.repository, pull.revision);
   const std::vector<HubFile> files = wanted_files(pull, listing);
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
-  make_folder(folder);
   const uint64_t n_fetched = fetch_missing(pull, hub, listing, files, folder);
   print_log(fmt::format("{} at {}: {}, {} fetched", pull.repository, listing.revision,
                         count(files.size(), "file"), format_bytes(n_fetched)));

@@ -124,7 +124,8 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
                                   std::move(adapters),
                                   values.chat_template.empty() && values.template_file.empty());
   served->thinks = values.reasoning != "off";
-  served->pooling = pooling_named(values.pooling).value();
+  served->pooling = values.pooling.empty() ? model_pooling(served->engine().checkpoint())
+                                           : pooling_named(values.pooling).value();
   served->probe = probe;
   return served;
 }
@@ -213,7 +214,7 @@ void run(const ServeFlags& values) {
   LIMPID_CHECK(ArgumentError,
                values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",
                "--reasoning {}: give on, off or auto", values.reasoning);
-  LIMPID_CHECK(ArgumentError, pooling_named(values.pooling).has_value(),
+  LIMPID_CHECK(ArgumentError, values.pooling.empty() || pooling_named(values.pooling).has_value(),
                "--pooling {}: give mean, last or cls", values.pooling);
   LIMPID_CHECK(ArgumentError, values.n_parallel != 0,
                "-np 0: give 1 or more, or -1 for as many as the program chooses");

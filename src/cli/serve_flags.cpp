@@ -71,7 +71,8 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "LLAMA_ARG_REASONING");
   add_choice(app, "--pooling NAME", values.pooling, {"mean", "last", "cls"},
              "how the vectors of a text's tokens become its embedding, unless a request says "
-             "otherwise: their mean, the last one, or the first one, cls (mean)",
+             "otherwise: their mean, the last one, or the first one, cls (the model's own, or "
+             "mean)",
              "LLAMA_ARG_POOLING");
   const auto ignore = [&](std::string_view names, const std::string& why, std::string_view env) {
     add_switch(app, names, values.ignored, "accepted because llama-server has it: " + why, env);

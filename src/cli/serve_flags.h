@@ -30,7 +30,7 @@ struct ServeFlags {
   std::string key_file;
   bool is_unified = false;
   std::string reasoning = "auto";
-  std::string pooling = "mean";
+  std::string pooling;
   int64_t cache_ram = -1;  // ignored
   std::string chat_template;
   std::string template_file;

@@ -101,10 +101,11 @@ void finish(File& file, const std::string& path, const Checkpoint& checkpoint,
   file.commit();
 }
 
-// Writes a folder for transformers: config.json, generation_config.json, model.safetensors and the
-// tokenizer's files. config.json and the list of tensors are built before the first file is
-// created, so that a model that the layout cannot express leaves no partial folder. config.json is
-// written last: a folder with one is complete.
+// Writes a folder for transformers: config.json, generation_config.json, model.safetensors, the
+// tokenizer's files, and for embedding models those of sentence-transformers. config.json and the
+// list of tensors are built before the first file is created, so that a model that the layout
+// cannot express leaves no partial folder. config.json is written last: a folder with one is
+// complete.
 void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
                         const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -120,6 +121,11 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   const std::string generation = generation_config(checkpoint, ids);
   if (!generation.empty()) write_file((folder / "generation_config.json").string(), generation);
   write_tokenizer(folder, checkpoint, tokenizer, true, result);
+  if (const std::string pooling = pooling_config(checkpoint, spec); !pooling.empty()) {
+    make_folder(folder / "1_Pooling");
+    write_file((folder / "1_Pooling" / "config.json").string(), pooling);
+    write_file((folder / "modules.json").string(), embedding_modules());
+  }
   write_file((folder / "config.json").string(), config);
 }
 

@@ -179,6 +179,29 @@ std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec*
   return json.empty() ? "" : json.dump(2) + "\n";
 }
 
+std::string pooling_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  const int64_t type = checkpoint.metadata.integer(spec.architecture + ".pooling_type").value_or(0);
+  if (type < 1 || type > 3) return "";
+  Json json;
+  json["word_embedding_dimension"] = spec.d_model;
+  json["pooling_mode_mean_tokens"] = type == 1;
+  json["pooling_mode_cls_token"] = type == 2;
+  json["pooling_mode_lasttoken"] = type == 3;
+  return json.dump(2) + "\n";
+}
+
+std::string embedding_modules() {
+  Json modules = Json::array();
+  for (const auto& [type, path] :
+       {std::pair{"Transformer", ""}, {"Pooling", "1_Pooling"}, {"Normalize", "2_Normalize"}}) {
+    modules.push_back({{"idx", modules.size()},
+                       {"name", std::to_string(modules.size())},
+                       {"path", path},
+                       {"type", std::string("sentence_transformers.models.") + type}});
+  }
+  return modules.dump(2) + "\n";
+}
+
 std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& spec) {
   Json json;
   json["tokenizer_class"] = "PreTrainedTokenizerFast";

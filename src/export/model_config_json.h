@@ -20,6 +20,12 @@ std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec&
 // recommends. Returns "" when there is nothing to write.
 std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer);
 
+// Returns 1_Pooling/config.json of sentence-transformers, for the type of pooling that the metadata
+// state. Returns "" if they state none that sentence-transformers has.
+std::string pooling_config(const Checkpoint& checkpoint, const DecoderSpec& spec);
+// Returns modules.json, which has sentence-transformers read that file.
+std::string embedding_modules();
+
 // Returns the params.json of Meta's models. Throws UnsupportedError for a model that is not a
 // Llama.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec);

@@ -14,6 +14,25 @@ std::optional<Pooling> pooling_named(std::string_view name) {
   return std::nullopt;
 }
 
+Pooling model_pooling(const Checkpoint& checkpoint) {
+  const std::string key = fmt::format(
+      "{}.pooling_type", checkpoint.metadata.string("general.architecture").value_or(""));
+  const int64_t type = checkpoint.metadata.integer(key).value_or(0);
+  switch (type) {
+    case 0:  // none is stated
+    case 1:
+      return Pooling::kMean;
+    case 2:
+      return Pooling::kFirst;
+    case 3:
+      return Pooling::kLast;
+    default:
+      throw UnsupportedError(
+          fmt::format("{}: {} is {}; Limpid pools by mean (1), cls (2) or last (3)",
+                      checkpoint.path, key, type));
+  }
+}
+
 EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling,
                              bool normalize, CancelToken cancel, OnEnd on_end,
                              std::shared_ptr<const AdapterMix> mix)

@@ -20,6 +20,10 @@ enum class Pooling : uint8_t { kMean, kLast, kFirst };
 // That of the name "mean", "last" or "cls"; nothing for another name.
 std::optional<Pooling> pooling_named(std::string_view name);
 
+// That which an embedding model was trained with (GGUF's ARCHITECTURE.pooling_type); the mean for
+// other models. Throws UnsupportedError for a type that is not implemented.
+Pooling model_pooling(const Checkpoint& checkpoint);
+
 // Evaluates a text and pools its hidden states, the last layer's results after the output norm.
 class EmbeddingTask final : public Task {
  public:

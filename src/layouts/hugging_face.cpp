@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -155,6 +156,29 @@ std::vector<int64_t> stop_ids(const Checkpoint& given) {
   return {};
 }
 
+// sentence-transformers says in 1_Pooling/config.json how the hidden states become one embedding:
+// by a name, or in older files by a flag for each way. GGUF has a number.
+void read_pooling(const Checkpoint& given, std::string_view architecture, Metadata& canonical) {
+  const std::string key = "pooling.pooling_mode";
+  const auto& all = given.metadata.all();
+  std::string mode(given.metadata.string(key).value_or(""));
+  bool is_there = !mode.empty();
+  for (auto at = all.lower_bound(key + "_"); at != all.end() && at->first.starts_with(key + "_");
+       ++at) {
+    is_there = true;
+    if (given.metadata.boolean(at->first).value())
+      mode += (mode.empty() ? "" : " and ") + at->first.substr(key.size() + 1);
+  }
+  if (!is_there) return;
+  constexpr std::array<std::pair<std::string_view, int64_t>, 5> kModes = {
+      {{"mean", 1}, {"mean_tokens", 1}, {"cls", 2}, {"cls_token", 2}, {"lasttoken", 3}}};
+  const auto* found = std::ranges::find(kModes, mode, &std::pair<std::string_view, int64_t>::first);
+  LIMPID_CHECK(UnsupportedError, found != kModes.end(),
+               "{}/1_Pooling/config.json: pooling by `{}`; Limpid supports mean, cls and lasttoken",
+               given.path, printable(mode));
+  canonical.set(fmt::format("{}.pooling_type", architecture), {found->second, "u32"});
+}
+
 // Reads generation_config.json, and config.json for values that the first file does not state, into
 // GGUF's keys general.sampling.* and into kStopTokenIdsKey; and the chat templates
 // (layouts/chat_templates.h) into tokenizer.chat_template and tokenizer.chat_template.NAME.
@@ -213,6 +237,7 @@ void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
 Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   HuggingFaceConfig config = read_hugging_face_config(given);
   read_defaults(given, config.canonical);
+  read_pooling(given, config.model_class->architecture, config.canonical);
   Checkpoint result = translate_names(given, hugging_face_names(*config.model_class));
   result.metadata = config.canonical;
   result.naming = Naming::kGguf;

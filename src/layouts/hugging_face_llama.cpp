@@ -33,6 +33,9 @@ constexpr std::array kRules = {
 constexpr std::array<std::string_view, 2> kLeft = {"model.layers.{}.self_attn.rotary_emb.inv_freq",
                                                    "model.rotary_emb.inv_freq"};
 
+// transformers saves a model without its output head, as embedding models are, without this prefix.
+constexpr std::array kPrefixes = {OptionalPrefix{"", "model."}};
+
 // The JSON reader lists keys whose value is null under "(null)". A null differs from an absent key:
 // transformers uses the class's default only for an absent key.
 bool is_null(SpecReader& config, std::string_view name) {
@@ -191,7 +194,7 @@ HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int
 
 }  // namespace
 
-constinit const NameTable kHuggingFaceLlamaNames{kRules, kLeft, {}};
+constinit const NameTable kHuggingFaceLlamaNames{kRules, kLeft, kPrefixes};
 
 OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& model_class,
                                       Metadata& canonical) {

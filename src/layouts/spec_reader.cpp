@@ -113,9 +113,9 @@ void SpecReader::require_neutral(std::string_view name, double neutral) {
 }
 
 void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
-  for (const char* name : {"expert_count", "expert_used_count", "attention.clamp_kqv",
-                           "attention.max_alibi_bias", "attn_logit_softcapping",
-                           "final_logit_softcapping", "use_parallel_residual", "pooling_type"}) {
+  for (const char* name :
+       {"expert_count", "expert_used_count", "attention.clamp_kqv", "attention.max_alibi_bias",
+        "attn_logit_softcapping", "final_logit_softcapping", "use_parallel_residual"}) {
     require_neutral(name, 0);
   }
   for (const char* name :
@@ -128,6 +128,7 @@ void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
                "which Limpid does not implement",
                window);
   ignore("tensor_data_layout");
+  ignore("pooling_type");  // of embeddings: model_pooling reads it
   refuse_the_rest();
 }
 

@@ -80,7 +80,8 @@ template <int64_t kLeast>
 void read_n_predict(const JsonField& field, FieldTarget target) {
   target.settings.generation.n_predict = field.integer(kLeast, kMostTokensOfField);
 }
-// llama-server's -1 leaves the limit that the server was started with.
+// llama-server's -1, which LM Studio's clients send too, leaves the limit that the server was
+// started with.
 void read_llama_n_predict(const JsonField& field, FieldTarget target) {
   if (field.json() != -1) read_n_predict<-2>(field, target);
 }
@@ -204,8 +205,9 @@ constexpr OtherField kOthers[] = {
     {"stream_options", kOpenAi | kResponsesApi, read_stream_options},
     {"n", kOpenAi, read_n},
     {"best_of", kCompletionsApi, read_one},
-    {"max_tokens", kLocal | kMessagesApi, read_n_predict<0>},
-    {"max_completion_tokens", kChatApi, read_n_predict<0>},
+    {"max_tokens", kLocal, read_llama_n_predict},
+    {"max_tokens", kMessagesApi, read_n_predict<0>},
+    {"max_completion_tokens", kChatApi, read_llama_n_predict},
     {"max_output_tokens", kResponsesApi, read_n_predict<0>},
     {"n_predict", kLocal, read_llama_n_predict},
     {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},

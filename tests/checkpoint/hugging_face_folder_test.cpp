@@ -197,6 +197,13 @@ TEST(HuggingFaceLinks, OfTheCacheAreFollowed) {
   const Cache cache;
   EXPECT_EQ(open_checkpoint(cache.snapshot()).tensors.size(), 1u);
   EXPECT_EQ(open_checkpoint(cache.snapshot() + "/model.safetensors").tensors.size(), 1u);
+  fs::create_directories(cache.snapshot() + "/1_Pooling");
+  cache.link("../../../blobs/1", "1_Pooling/config.json");
+  EXPECT_NO_THROW(open_checkpoint(cache.snapshot()));
+  cache.link("../../../../elsewhere/w", "1_Pooling/config.json");
+  cache.files().write("elsewhere/w", "{}");
+  EXPECT_THROW(open_checkpoint(cache.snapshot()), FormatError);
+  fs::remove_all(cache.snapshot() + "/1_Pooling");
   fs::create_directory_symlink(cache.snapshot(), cache.files().path("shortcut"));
   EXPECT_EQ(open_checkpoint(cache.files().path("shortcut")).tensors.size(), 1u);
 }

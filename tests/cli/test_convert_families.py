@@ -109,6 +109,54 @@ class HuggingFace(Families):
                 for key in ("architectures", "model_type", "head_dim", "hidden_size"):
                     self.assertEqual(written[key], given.get(key, written[key]), key)
 
+    def embedding_model(self, pooling: dict) -> pathlib.Path:
+        """A folder as sentence-transformers saves it: without an output head and its prefix "model."."""
+        source = GOLDEN / "hugging_face" / "qwen3"
+        folder = self.folder / "embedding"
+        (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+        config = json.loads((source / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"tie_word_embeddings": True}))
+        tensors = safetensors.numpy.load_file(source / "model.safetensors")
+        tensors.pop("lm_head.weight")
+        safetensors.numpy.save_file(
+            {name.removeprefix("model."): value for name, value in tensors.items()},
+            folder / "model.safetensors",
+        )
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+        return folder
+
+    def test_an_embedding_model_keeps_its_pooling(self):
+        flags = {
+            f"pooling_mode_{name}": False for name in ("mean_tokens", "cls_token", "max_tokens")
+        }
+        for pooling, number in (
+            ({**flags, "pooling_mode_lasttoken": True, "word_embedding_dimension": 32}, 3),
+            ({**flags, "pooling_mode_mean_tokens": True}, 1),
+            ({"pooling_mode": "cls", "include_prompt": True}, 2),
+        ):
+            source = self.embedding_model(pooling)
+            expected = self.logits(source)
+            one = self.convert(source, "embedding.gguf")
+            key = gguf.GGUFReader(one).get_field("qwen3.pooling_type")
+            self.assertEqual(key.contents(), number)
+            self.assert_same_logits(one, expected)
+            two = self.convert(one, f"folder{number}", "--to", "safetensors")
+            self.assert_same_logits(two, expected)
+            again = self.convert(two, "again.gguf")
+            self.assertEqual(again.read_bytes(), one.read_bytes())
+            modules = json.loads((two / "modules.json").read_text())
+            self.assertEqual([m["path"] for m in modules], ["", "1_Pooling", "2_Normalize"])
+
+    def test_pooling_that_is_not_implemented_is_refused(self):
+        gguf_wanted = ("--to", "gguf")
+        source = self.embedding_model({"pooling_mode_max_tokens": True})
+        self.assertIn(
+            "1_Pooling/config.json: pooling by `max_tokens`", self.refuse(source, *gguf_wanted)
+        )
+        source = self.embedding_model({"pooling_mode": "mean"})
+        (source / "2_Dense").mkdir()
+        self.assertIn("2_Dense", self.refuse(source, *gguf_wanted))
+
     def test_biases_that_llama_cpp_does_not_know_are_told(self):
         for name, n_remarks in (("ernie4_5", 1), ("qwen2", 0), ("llama_biases", 0), ("qwen3", 0)):
             self.convert(GOLDEN / "hugging_face" / name, f"{name}.gguf")

@@ -150,6 +150,14 @@ class Pull(unittest.TestCase):
         self.assertEqual(names, {"config.json", "tokenizer.json", "model.safetensors"})
         self.assertEqual((self.folder / "model.safetensors").read_bytes(), WEIGHTS)
 
+    def test_the_pooling_of_an_embedding_model_comes_too(self):
+        pooling = "1_Pooling/config.json"
+        self.hub.files |= {pooling: b'{"pooling_mode": "mean"}', "2_Normalize/config.json": b"{}"}
+        code, _, err = self.pull()
+        self.assertEqual(code, 0, err)
+        self.assertEqual((self.folder / pooling).read_bytes(), self.hub.files[pooling])
+        self.assertFalse((self.folder / "2_Normalize").exists())
+
     def test_what_is_here_is_not_fetched_again(self):
         self.pull()
         self.pull()

@@ -229,7 +229,6 @@ INSTANTIATE_TEST_SUITE_P(
                       Flip{"llama.attention.causal", metadata_value(false)},
                       Flip{"llama.attention.scale", metadata_value(0.5)},
                       Flip{"llama.use_parallel_residual", metadata_value(true)},
-                      Flip{"llama.pooling_type", metadata_value(int64_t{1})},
                       Flip{"llama.logit_scale", metadata_value(0.25)},
                       Flip{"llama.embedding_scale", metadata_value(12.0)},
                       Flip{"llama.residual_scale", metadata_value(0.2)},

@@ -115,7 +115,7 @@ class OpenAi(WithServer):
     def test_says_what_is_wrong_with_a_request(self):
         self.assert_refused("temperature", temperature="hot")
         self.assert_refused("top_p", top_p=2)
-        self.assert_refused("max_tokens", max_tokens=-1)
+        self.assert_refused("max_tokens", max_tokens=-3)
         self.assert_refused("n", n=0)
         self.assert_refused("top_logprobs", top_logprobs=5)
         self.assert_refused("messages", messages=[])

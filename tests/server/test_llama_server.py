@@ -239,7 +239,12 @@ class OneServer(unittest.TestCase):
 
     def test_no_limit_is_that_of_the_server(self):
         with Server("-n", 3) as server:
-            for asked, n in (({}, 3), ({"n_predict": -1}, 3), ({"n_predict": 5}, 5)):
+            for asked, n in (
+                ({}, 3),
+                ({"n_predict": -1}, 3),
+                ({"max_tokens": -1}, 3),
+                ({"n_predict": 5}, 5),
+            ):
                 body = {"prompt": "the", "ignore_eos": True, **asked}
                 self.assertEqual(server.post("/completion", body)[1]["tokens_predicted"], n)
 

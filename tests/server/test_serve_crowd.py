@@ -5,6 +5,7 @@ import concurrent.futures
 import pathlib
 import random
 import re
+import shutil
 import struct
 import tempfile
 import unittest
@@ -121,6 +122,26 @@ class Embeddings(unittest.TestCase):
             self.assertEqual([entry["embedding"] for entry in mean["data"]], vectors)
             ollama = server.post("/api/embed", {"input": texts})[1]
             self.assertEqual(ollama["embeddings"], [entry["embedding"] for entry in answer["data"]])
+
+    def test_an_embedding_model_says_how_to_pool(self):
+        asked = {"input": [3, 1, 4, 1, 5]}
+
+        def embedding(server: Server, **fields) -> list[float]:
+            return server.post("/v1/embeddings", asked | fields)[1]["data"][0]["embedding"]
+
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name, "embedder")
+            shutil.copytree(f"{limpid_program.DATA}/golden/hugging_face/qwen3", folder)
+            with Server(model=folder) as server:
+                mean, last = embedding(server), embedding(server, pooling="last")
+            self.assertNotEqual(mean, last)
+            (folder / "1_Pooling").mkdir()
+            (folder / "1_Pooling/config.json").write_text('{"pooling_mode_lasttoken": true}')
+            with Server(model=folder) as server:
+                self.assertEqual(embedding(server), last)
+                self.assertEqual(embedding(server, pooling="mean"), mean)
+            with Server("--pooling", "mean", model=folder) as server:
+                self.assertEqual(embedding(server), mean)
 
     def test_a_text_has_the_room_of_a_request(self):
         with Server("--cache-tokens", 128) as server:

@@ -107,11 +107,17 @@ class Browser:
     def find(self, selector: str) -> dict:
         return self.post("/element", {"using": "css selector", "value": selector})
 
+    def settle(self) -> None:
+        """Lets the page run what waits, as the `close` event of a dialog does after the click that closes it."""
+        self.post("/execute/async", {"script": "setTimeout(arguments[0])", "args": []})
+
     def click(self, selector: str) -> None:
         self.post(f"/element/{self.find(selector)[ELEMENT]}/click")
+        self.settle()
 
     def type(self, selector: str, text: str) -> None:
         self.post(f"/element/{self.find(selector)[ELEMENT]}/value", {"text": text})
+        self.settle()
 
     def press(self, *keys: str) -> None:
         """Keys to whatever has the focus; the modifiers among them stay down until the end."""
@@ -122,6 +128,7 @@ class Browser:
                 actions.append({"type": "keyUp", "value": key})
         self.post("/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
         self._call("DELETE", self.session + "/actions")
+        self.settle()
 
     def point(self, x: float, y: float, clicks: bool = False) -> None:
         """Moves the mouse, and presses it."""
