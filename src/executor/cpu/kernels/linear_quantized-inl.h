@@ -17,12 +17,18 @@
 
 namespace limpid::LIMPID_ISA {
 
-// With 32 registers, a block's codes stay in registers. With 16, they are loaded for each half.
-#if defined(__AVX512BW__)
-inline constexpr bool kCodesStay = true;
+// With 32 registers and VNNI, the sums of two row groups grow side by side for 4 and more tokens.
+// Each product reads 4 activations of a token, the same for all rows, and a core begins two such
+// loads in a cycle, as many as products. Two groups share the load. On Zen 5 (L1 hot), 16 rows x 32
+// columns of Q4_0 take 94 cycles in place of 115 for 16 tokens, and 23 in place of 30 for 4. With 1
+// or 2 tokens the time of reading the weights decides, and one stream is best. Without VNNI, where
+// a product takes more instructions than its load, pairs are slower.
+#if defined(__AVX512VNNI__)
+inline constexpr bool kHasPairs = true;
 #else
-inline constexpr bool kCodesStay = false;
+inline constexpr bool kHasPairs = false;
 #endif
+inline constexpr int64_t kFewestPairedTokens = 4;
 
 // Bytes of weights that stay in a core's second-level cache while they are multiplied with all
 // tokens.
@@ -78,6 +84,15 @@ static __attribute__((noinline)) void store_sums(const LinearTask& task, int64_t
   }
 }
 
+// Row groups that are multiplied together: one, or two that are `apart` groups from each other. A
+// pair has a group of each half of a panel, so that each half is read from its beginning to its
+// end. Neighbours as a pair were slower (SmolLM2 on Zen 5, prompts of 8 to 16 tokens: 0.93 times),
+// since what is prefetched for one of them is then the other.
+struct RowGroups {
+  int64_t first;
+  int64_t apart;
+};
+
 template <PackedFormat kFormat>
 struct BlockKernel {
   static constexpr PackedLayout kLayout = packed_layout(kFormat);
@@ -87,14 +102,14 @@ struct BlockKernel {
   using Group = Codes<kMaxCode>;
   using Sum = DotSum<kMaxCode>;
 
-  // Tokens whose integer sums grow side by side. The sum of one token is a chain of products, each
-  // of which waits for the one before, so a core needs the chains of several tokens to be busy.
-  // On an Intel Xeon with VNNI, 8 and 16 tokens are 1.12 to 1.28 times as fast as one chain after
-  // another. Codes that take two registers leave room for fewer sums.
+  // Integer sums that grow side by side: those of 8 tokens and a row group, or of 4 tokens and a
+  // pair. A sum is a chain of products, each of which waits for the one before, so a core needs
+  // several chains to be busy. On an Intel Xeon with VNNI, 8 and 16 tokens are 1.12 to 1.28 times
+  // as fast as one chain after another. Codes that take two registers leave room for fewer sums.
   static constexpr int kSideBySide = sizeof(Group) > sizeof(Bytes) ? 4 : 8;
 
-  // The most tokens of one call of group_times_tokens; larger tiles are divided.
-  static constexpr int kMaxTokens = kCodesStay ? 16 : kMaxCode == 15 ? 8 : 4;
+  // The most tokens of one call of groups_times_tokens; larger tiles are divided.
+  static constexpr int kMaxTokens = kHasPairs ? 8 : kParts == 1 ? 16 : kMaxCode == 15 ? 8 : 4;
 
   // K group g (constant once loops are unrolled) of a block's codes, for the rows of one part.
   static LIMPID_INLINE Group load_group(const uint8_t* codes, int g) {
@@ -159,57 +174,66 @@ struct BlockKernel {
                                   : native::fused_minus(minimum, sum, acc);
   }
 
-  // acc[t] += the product of block `block` of the superblock, for the rows of `part` and kTokens
-  // tokens, kSideBySide at a time.
-  template <int kTokens>
-  static LIMPID_INLINE void add_block(const uint8_t* super, int block, int part,
-                                      const TileCursor& x, Floats* acc) {
-    constexpr int kStep = kTokens < kSideBySide ? kTokens : kSideBySide;
+  // acc[u][t] += the product of block `block` of the superblock, for the rows of `part` of row
+  // group u, `apart` bytes after the one before, and kTokens tokens. kSideBySide sums grow at a
+  // time.
+  template <int kTokens, int kGroups>
+  static LIMPID_INLINE void add_block(const uint8_t* super, int64_t apart, int block, int part,
+                                      const TileCursor& x, Floats (*acc)[kTokens]) {
+    constexpr int kMost = kSideBySide / kGroups;
+    constexpr int kStep = kTokens < kMost ? kTokens : kMost;
     const uint8_t* codes =
         super + kLayout.codes_offset + block * kLayout.code_block_bytes + part * kPartBytes;
     const int8_t* q = x.codes();
     // Without this line the compiler keeps the activations of one part in registers for the next
     // part, and spills others to memory.
-    if constexpr (!kCodesStay && kTokens > 1) asm volatile("" : "+r"(q));
-    Group groups[8];
-    if constexpr (kCodesStay) {
-      LIMPID_UNROLL
-      for (int g = 0; g < 8; ++g) groups[g] = load_group(codes, g);
-    }
+    if constexpr (kParts > 1 && kTokens > 1) asm volatile("" : "+r"(q));
     LIMPID_UNROLL
     for (int first = 0; first < kTokens; first += kStep) {
       LIMPID_UNROLL
       for (int span = 0; span < kSpans; ++span) {
-        Floats sums[kStep];
+        Floats sums[kGroups][kStep];
         LIMPID_UNROLL
         for (int half = kHalves * span; half < kHalves * (span + 1); ++half) {
-          Sum dots[kStep];
+          Sum dots[kGroups][kStep];
           LIMPID_UNROLL
-          for (int t = 0; t < kStep; ++t) dots[t].begin(start(x, half, first + t));
+          for (int t = 0; t < kStep; ++t) {
+            const int32_t start_of_token = start(x, half, first + t);
+            LIMPID_UNROLL
+            for (int u = 0; u < kGroups; ++u) dots[u][t].begin(start_of_token);
+          }
           LIMPID_UNROLL
           for (int i = 0; i < 4; ++i) {
             const int g = 4 * half + i;
-            const Group group = kCodesStay ? groups[g] : load_group(codes, g);
+            Group groups[kGroups];
+            LIMPID_UNROLL
+            for (int u = 0; u < kGroups; ++u) groups[u] = load_group(codes + u * apart, g);
             LIMPID_UNROLL
             for (int t = 0; t < kStep; ++t) {
-              dots[t].add(i, group, q + (first + t) * kScaleBlock + 4 * g);
+              LIMPID_UNROLL
+              for (int u = 0; u < kGroups; ++u)
+                dots[u][t].add(i, groups[u], q + (first + t) * kScaleBlock + 4 * g);
             }
           }
           LIMPID_UNROLL
           for (int t = 0; t < kStep; ++t) {
-            sums[t] = add_half(x, half, first + t, dots[t].end(), sums[t]);
+            LIMPID_UNROLL
+            for (int u = 0; u < kGroups; ++u)
+              sums[u][t] = add_half(x, half, first + t, dots[u][t].end(), sums[u][t]);
           }
         }
-        const Floats w_scale = scale(super, kSpans * block + span, part);
         LIMPID_UNROLL
-        for (int t = 0; t < kStep; ++t) {
-          acc[first + t] = native::fma(w_scale, sums[t], acc[first + t]);
-        }
-        if constexpr (kLayout.has_minimum) {
-          const Floats w_minimum = minimum(super, kSpans * block + span, part);
+        for (int u = 0; u < kGroups; ++u) {
+          const uint8_t* of_group = super + u * apart;
+          const Floats w_scale = scale(of_group, kSpans * block + span, part);
           LIMPID_UNROLL
-          for (int t = 0; t < kStep; ++t) {
-            acc[first + t] = add_minimum(x, span, first + t, w_minimum, acc[first + t]);
+          for (int t = 0; t < kStep; ++t)
+            acc[u][first + t] = native::fma(w_scale, sums[u][t], acc[u][first + t]);
+          if constexpr (kLayout.has_minimum) {
+            const Floats w_minimum = minimum(of_group, kSpans * block + span, part);
+            LIMPID_UNROLL
+            for (int t = 0; t < kStep; ++t)
+              acc[u][first + t] = add_minimum(x, span, first + t, w_minimum, acc[u][first + t]);
           }
         }
       }
@@ -229,65 +253,78 @@ struct BlockKernel {
     }
   }
 
-  // Computes y[first_token + t][16 rows] for one row group and kTokens slots. The first n_tokens
-  // slots are tokens, the rest is padding.
-  template <int kTokens>
-  static void group_times_tokens(const LinearTask& task, int64_t group, TileCursor x,
-                                 int64_t first_token, int64_t n_tokens) {
-    const auto* super = reinterpret_cast<const uint8_t*>(task.weight) +
-                        group * packed_group_bytes(kLayout, task.cols);
+  // Computes y[first_token + t][16 kGroups rows] for kGroups row groups and kTokens slots. The
+  // first n_tokens slots are tokens, the rest is padding.
+  template <int kTokens, int kGroups>
+  static void groups_times_tokens(const LinearTask& task, RowGroups groups, TileCursor x,
+                                  int64_t first_token, int64_t n_tokens) {
+    const int64_t group_bytes = packed_group_bytes(kLayout, task.cols);
+    const int64_t apart = groups.apart * group_bytes;
+    const auto* super = reinterpret_cast<const uint8_t*>(task.weight) + groups.first * group_bytes;
     for (int t = 0; t < kTokens && t < n_tokens; ++t) {  // where the sums will be stored
-      __builtin_prefetch(task.y + (first_token + t) * task.y_stride + group * kGroupRows, 1, 3);
+      const float* y = task.y + (first_token + t) * task.y_stride + groups.first * kGroupRows;
+      LIMPID_UNROLL
+      for (int u = 0; u < kGroups; ++u) __builtin_prefetch(y + u * groups.apart * kGroupRows, 1, 3);
     }
-    Floats acc[kParts][kTokens];
+    Floats acc[kParts][kGroups][kTokens];
     LIMPID_UNROLL
     for (int part = 0; part < kParts; ++part) {
       LIMPID_UNROLL
-      for (int t = 0; t < kTokens; ++t) acc[part][t] = set_floats(0);
+      for (int u = 0; u < kGroups; ++u) {
+        LIMPID_UNROLL
+        for (int t = 0; t < kTokens; ++t) acc[part][u][t] = set_floats(0);
+      }
     }
     int64_t n_left = task.cols / kScaleBlock;
     for (; n_left >= kLayout.n_blocks; n_left -= kLayout.n_blocks, super += kLayout.n_bytes) {
       for (int block = 0; block < kLayout.n_blocks; ++block, x.next_block()) {
-        if (task.prefetch) prefetch_block(super, block);
-        LIMPID_UNROLL
-        for (int part = 0; part < kParts; ++part) {
-          add_block<kTokens>(super, block, part, x, acc[part]);
+        if (task.prefetch) {
+          LIMPID_UNROLL
+          for (int u = 0; u < kGroups; ++u) prefetch_block(super + u * apart, block);
         }
+        LIMPID_UNROLL
+        for (int part = 0; part < kParts; ++part)
+          add_block<kTokens, kGroups>(super, apart, block, part, x, acc[part]);
       }
     }
     for (int block = 0; block < n_left; ++block, x.next_block()) {
       LIMPID_UNROLL
-      for (int part = 0; part < kParts; ++part) {
-        add_block<kTokens>(super, block, part, x, acc[part]);
-      }
+      for (int part = 0; part < kParts; ++part)
+        add_block<kTokens, kGroups>(super, apart, block, part, x, acc[part]);
     }
-    alignas(64) float sums[kTokens][kGroupRows];
     LIMPID_UNROLL
-    for (int t = 0; t < kTokens; ++t) {
+    for (int u = 0; u < kGroups; ++u) {
+      alignas(64) float sums[kTokens][kGroupRows];
       LIMPID_UNROLL
-      for (int part = 0; part < kParts; ++part) {
-        store_floats(sums[t] + part * kRows, acc[part][t]);
+      for (int t = 0; t < kTokens; ++t) {
+        LIMPID_UNROLL
+        for (int part = 0; part < kParts; ++part)
+          store_floats(sums[t] + part * kRows, acc[part][u][t]);
       }
+      store_sums(task, groups.first + u * groups.apart, first_token,
+                 n_tokens < kTokens ? n_tokens : kTokens, sums);
     }
-    store_sums(task, group, first_token, n_tokens < kTokens ? n_tokens : kTokens, sums);
   }
 
   // The same for `slots` slots (16, 8, 4, 2 or 1), or kTokens if that is less.
-  template <int kTokens>
-  static void group_times_slots(const LinearTask& task, int64_t group, TileCursor x, int64_t slots,
-                                int64_t first_token, int64_t n_tokens) {
-    if constexpr (kTokens > 1) {
-      if (slots < kTokens)
-        return group_times_slots<kTokens / 2>(task, group, x, slots, first_token, n_tokens);
+  template <int kTokens, int kGroups>
+  static void groups_times_slots(const LinearTask& task, RowGroups groups, TileCursor x,
+                                 int64_t slots, int64_t first_token, int64_t n_tokens) {
+    if constexpr (kTokens > (kGroups == 1 ? 1 : kFewestPairedTokens)) {
+      if (slots < kTokens) {
+        return groups_times_slots<kTokens / 2, kGroups>(task, groups, x, slots, first_token,
+                                                        n_tokens);
+      }
     }
-    group_times_tokens<kTokens>(task, group, x, first_token, n_tokens);
+    groups_times_tokens<kTokens, kGroups>(task, groups, x, first_token, n_tokens);
   }
 
-  static void group_times_tile(const LinearTask& task, int64_t group, TileCursor x,
-                               int64_t first_token, int64_t n_tokens) {
+  template <int kGroups>
+  static void groups_times_tile(const LinearTask& task, RowGroups groups, TileCursor x,
+                                int64_t first_token, int64_t n_tokens) {
     for (int64_t done = 0; done < n_tokens; done += kMaxTokens, x.first += kMaxTokens) {
-      group_times_slots<kMaxTokens>(task, group, x, x.slots - done, first_token + done,
-                                    n_tokens - done);
+      groups_times_slots<kMaxTokens, kGroups>(task, groups, x, x.slots - done, first_token + done,
+                                              n_tokens - done);
     }
   }
 
@@ -295,7 +332,7 @@ struct BlockKernel {
     const int64_t n_blocks = task.cols / kScaleBlock;
     const int64_t group_bytes = packed_group_bytes(kLayout, task.cols);
     int64_t panel = group_bytes > 0 ? kPanelBytes / group_bytes : 1;
-    if (panel < 1) panel = 1;
+    panel = panel < 2 ? 2 : panel / 2 * 2;  // pairs
     for (int64_t begin = task.group_begin; begin < task.group_end; begin += panel) {
       const int64_t end = begin + panel < task.group_end ? begin + panel : task.group_end;
       int64_t slot = 0;
@@ -304,9 +341,13 @@ struct BlockKernel {
         const int64_t slots = token_tile(n_left);
         const TileCursor x = {task.x + slot * n_blocks * kActivationRecord, slots, 0};
         const int64_t n_tokens = n_left < slots ? n_left : slots;
-        for (int64_t group = begin; group < end; ++group) {
-          group_times_tile(task, group, x, token, n_tokens);
+        const int64_t n_pairs = kHasPairs && slots >= kFewestPairedTokens ? (end - begin) / 2 : 0;
+        if constexpr (kHasPairs) {
+          for (int64_t i = 0; i < n_pairs; ++i)
+            groups_times_tile<2>(task, {begin + i, n_pairs}, x, token, n_tokens);
         }
+        for (int64_t group = begin + 2 * n_pairs; group < end; ++group)
+          groups_times_tile<1>(task, {group, 0}, x, token, n_tokens);
         token += n_tokens;
         slot += slots;
       }
