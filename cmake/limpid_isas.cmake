@@ -15,6 +15,7 @@ list(TRANSFORM limpid_isas REPLACE "DO.(.*)" "\\1")
 
 set(limpid_isa_flags_scalar "")
 set(limpid_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mtune=haswell)
+set(limpid_isa_flags_avx2vnni ${limpid_isa_flags_avx2} -mavxvnni)
 set(limpid_isa_flags_avx512 ${limpid_isa_flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
     -mprefer-vector-width=512 -mtune=skylake-avx512)
 set(limpid_isa_flags_avx512vnni ${limpid_isa_flags_avx512} -mavx512vnni)

@@ -1,6 +1,7 @@
 // The integer product that quantised layers are made of: four u8 x s8 products summed into an i32,
 // for as many rows as one native register has 32-bit lanes. Exact on every instruction set:
-//  - AVX-512 VNNI has it as an instruction (vpdpbusd, which does not saturate).
+//  - VNNI has it as an instruction (vpdpbusd, which does not saturate), for registers of AVX-512,
+//    and on Intel's desktop CPUs since 2021, which lack those, for registers of AVX2 (AVX-VNNI).
 //  - Without it, vpmaddubsw adds two products in 16 bits *and saturates*: 255 * 127 * 2 > 32,767.
 //    So codes above 63 are split into two nibbles, whose products stay small (15 * 128 * 2 = 3,840;
 //    eight of them fit into 16 bits), and only then widened.
@@ -82,7 +83,13 @@ LIMPID_INLINE Bytes join_bits(Bytes low, Bytes high) { return low | Bytes(Words(
 //   begin(start); add(0, codes, x); add(1, codes, x + 4); …; end()
 //   -> start + sum over g, i of codes[g].byte[4r + i] * x[4g + i], for each row r.
 
-#if defined(__AVX512VNNI__) || !defined(__AVX2__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+inline constexpr bool kHasVnni = true;
+#else
+inline constexpr bool kHasVnni = false;
+#endif
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__)
 
 template <int kMaxCode>
 struct Codes {
@@ -102,6 +109,9 @@ struct DotSum {
 #if defined(__AVX512VNNI__)
     sum = Ints(
         _mm512_dpbusd_epi32(__m512i(sum), __m512i(codes.bytes), __m512i(set_ints(load_four(x)))));
+#elif defined(__AVXVNNI__)
+    sum = Ints(_mm256_dpbusd_avx_epi32(__m256i(sum), __m256i(codes.bytes),
+                                       __m256i(set_ints(load_four(x)))));
 #else
     const Bytes& c = codes.bytes;
     for (int r = 0; r < kRows; ++r) {

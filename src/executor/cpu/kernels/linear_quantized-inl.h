@@ -17,17 +17,13 @@
 
 namespace limpid::LIMPID_ISA {
 
-// With 32 registers and VNNI, the sums of two row groups grow side by side for 4 and more tokens.
-// Each product reads 4 activations of a token, the same for all rows, and a core begins two such
-// loads in a cycle, as many as products. Two groups share the load. On Zen 5 (L1 hot), 16 rows x 32
-// columns of Q4_0 take 94 cycles in place of 115 for 16 tokens, and 23 in place of 30 for 4. With 1
-// or 2 tokens the time of reading the weights decides, and one stream is best. Without VNNI, where
-// a product takes more instructions than its load, pairs are slower.
-#if defined(__AVX512VNNI__)
-inline constexpr bool kHasPairs = true;
-#else
-inline constexpr bool kHasPairs = false;
-#endif
+// With VNNI, the sums of two row groups grow side by side for 4 and more tokens. Each product reads
+// 4 activations of a token, the same for all rows, and a core begins two such loads in a cycle, as
+// many as products. Two groups share the load. On Zen 5 (L1 hot), 16 rows x 32 columns of Q4_0 take
+// 94 cycles in place of 115 for 16 tokens, and 23 in place of 30 for 4. With 1 or 2 tokens the time
+// of reading the weights decides, and one stream is best. Without VNNI, where a product takes more
+// instructions than its load, pairs are slower.
+inline constexpr bool kHasPairs = kHasVnni;
 inline constexpr int64_t kFewestPairedTokens = 4;
 
 // Bytes of weights that stay in a core's second-level cache while they are multiplied with all
@@ -102,11 +98,13 @@ struct BlockKernel {
   using Group = Codes<kMaxCode>;
   using Sum = DotSum<kMaxCode>;
 
-  // Integer sums that grow side by side: those of 8 tokens and a row group, or of 4 tokens and a
-  // pair. A sum is a chain of products, each of which waits for the one before, so a core needs
-  // several chains to be busy. On an Intel Xeon with VNNI, 8 and 16 tokens are 1.12 to 1.28 times
-  // as fast as one chain after another. Codes that take two registers leave room for fewer sums.
-  static constexpr int kSideBySide = sizeof(Group) > sizeof(Bytes) ? 4 : 8;
+  // Integer sums that grow side by side: with 8, those of 8 tokens and a row group, or of 4 tokens
+  // and a pair. A sum is a chain of products, each of which waits for the one before, so a core
+  // needs several chains to be busy. On an Intel Xeon with VNNI, 8 and 16 tokens are 1.12 to 1.28
+  // times as fast as one chain after another. Codes that take two registers, and pairs in 16
+  // registers, leave room for fewer sums.
+  static constexpr int kSideBySide = sizeof(Group) > sizeof(Bytes) || (kHasPairs && kParts > 1) ? 4
+                                                                                                : 8;
 
   // The most tokens of one call of groups_times_tokens; larger tiles are divided.
   static constexpr int kMaxTokens = kHasPairs ? 8 : kParts == 1 ? 16 : kMaxCode == 15 ? 8 : 4;
