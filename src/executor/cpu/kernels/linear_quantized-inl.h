@@ -158,12 +158,44 @@ struct BlockKernel {
   static LIMPID_INLINE int32_t start(const TileCursor& x, int half, int t) {
     return kLayout.zero == 0 ? 0 : x.template starts<kLayout.zero>(half)[t];
   }
-  // sum + s q . code, for the half whose integer sums are `dot`. The first half of a span starts
-  // the sum.
-  static LIMPID_INLINE Floats add_half(const TileCursor& x, int half, int t, Ints dot, Floats sum) {
+  // sum + s times the integer sums `dot` of a half. The first half of a span starts the sum.
+  static LIMPID_INLINE Floats add_scaled(const TileCursor& x, int half, int t, Ints dot,
+                                         Floats sum) {
     const Floats scale = set_floats(x.scales(half)[t]);
     const Floats products = __builtin_convertvector(dot, Floats);
     return half % kHalves == 0 ? scale * products : native::fma(scale, products, sum);
+  }
+  // sums[u][t] += s q . code over a half, for row group u and token first + t.
+  template <int kStep, int kGroups>
+  static LIMPID_INLINE void add_half(const uint8_t* codes, int64_t apart, const int8_t* q,
+                                     const TileCursor& x, int half, int first,
+                                     Floats (&sums)[kGroups][kStep]) {
+    Sum dots[kGroups][kStep];
+    LIMPID_UNROLL
+    for (int t = 0; t < kStep; ++t) {
+      const int32_t start_of_token = start(x, half, first + t);
+      LIMPID_UNROLL
+      for (int u = 0; u < kGroups; ++u) dots[u][t].begin(start_of_token);
+    }
+    LIMPID_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      const int g = 4 * half + i;
+      Group groups[kGroups];
+      LIMPID_UNROLL
+      for (int u = 0; u < kGroups; ++u) groups[u] = load_group(codes + u * apart, g);
+      LIMPID_UNROLL
+      for (int t = 0; t < kStep; ++t) {
+        LIMPID_UNROLL
+        for (int u = 0; u < kGroups; ++u)
+          dots[u][t].add(i, groups[u], q + (first + t) * kScaleBlock + 4 * g);
+      }
+    }
+    LIMPID_UNROLL
+    for (int t = 0; t < kStep; ++t) {
+      LIMPID_UNROLL
+      for (int u = 0; u < kGroups; ++u)
+        sums[u][t] = add_scaled(x, half, first + t, dots[u][t].end(), sums[u][t]);
+    }
   }
   static LIMPID_INLINE Floats add_minimum(const TileCursor& x, int span, int t, Floats minimum,
                                           Floats acc) {
@@ -192,34 +224,8 @@ struct BlockKernel {
       for (int span = 0; span < kSpans; ++span) {
         Floats sums[kGroups][kStep];
         LIMPID_UNROLL
-        for (int half = kHalves * span; half < kHalves * (span + 1); ++half) {
-          Sum dots[kGroups][kStep];
-          LIMPID_UNROLL
-          for (int t = 0; t < kStep; ++t) {
-            const int32_t start_of_token = start(x, half, first + t);
-            LIMPID_UNROLL
-            for (int u = 0; u < kGroups; ++u) dots[u][t].begin(start_of_token);
-          }
-          LIMPID_UNROLL
-          for (int i = 0; i < 4; ++i) {
-            const int g = 4 * half + i;
-            Group groups[kGroups];
-            LIMPID_UNROLL
-            for (int u = 0; u < kGroups; ++u) groups[u] = load_group(codes + u * apart, g);
-            LIMPID_UNROLL
-            for (int t = 0; t < kStep; ++t) {
-              LIMPID_UNROLL
-              for (int u = 0; u < kGroups; ++u)
-                dots[u][t].add(i, groups[u], q + (first + t) * kScaleBlock + 4 * g);
-            }
-          }
-          LIMPID_UNROLL
-          for (int t = 0; t < kStep; ++t) {
-            LIMPID_UNROLL
-            for (int u = 0; u < kGroups; ++u)
-              sums[u][t] = add_half(x, half, first + t, dots[u][t].end(), sums[u][t]);
-          }
-        }
+        for (int half = kHalves * span; half < kHalves * (span + 1); ++half)
+          add_half(codes, apart, q, x, half, first, sums);
         LIMPID_UNROLL
         for (int u = 0; u < kGroups; ++u) {
           const uint8_t* of_group = super + u * apart;
@@ -252,10 +258,13 @@ struct BlockKernel {
   }
 
   // Computes y[first_token + t][16 kGroups rows] for kGroups row groups and kTokens slots. The
-  // first n_tokens slots are tokens, the rest is padding.
+  // first n_tokens slots are tokens, the rest is padding. Not inlined: several of these loops in
+  // one function, for which GCC then has too few registers, take up to 1.8 times as long (AVX2,
+  // Q4_0, 4 tokens).
   template <int kTokens, int kGroups>
-  static void groups_times_tokens(const LinearTask& task, RowGroups groups, TileCursor x,
-                                  int64_t first_token, int64_t n_tokens) {
+  static __attribute__((noinline)) void groups_times_tokens(const LinearTask& task,
+                                                            RowGroups groups, TileCursor x,
+                                                            int64_t first_token, int64_t n_tokens) {
     const int64_t group_bytes = packed_group_bytes(kLayout, task.cols);
     const int64_t apart = groups.apart * group_bytes;
     const auto* super = reinterpret_cast<const uint8_t*>(task.weight) + groups.first * group_bytes;
