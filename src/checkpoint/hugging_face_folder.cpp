@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kConfig = "config.json";
 constexpr std::string_view kGenerationConfig = "generation_config.json";
-constexpr std::string_view kPooling = "1_Pooling";  // a folder of sentence-transformers
-constexpr std::string_view kDense = "2_Dense";      // as is this
+constexpr std::string_view kPooling = "1_Pooling";  // folders of sentence-transformers
+constexpr std::string_view kDense = "2_Dense";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr uint64_t kLongestIndex = 100'000'000;

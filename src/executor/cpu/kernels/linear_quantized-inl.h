@@ -82,8 +82,8 @@ static __attribute__((noinline)) void store_sums(const LinearTask& task, int64_t
 
 // Row groups that are multiplied together: one, or two that are `apart` groups from each other. A
 // pair has a group of each half of a panel, so that each half is read from its beginning to its
-// end. Neighbours as a pair were slower (SmolLM2 on Zen 5, prompts of 8 to 16 tokens: 0.93 times),
-// since what is prefetched for one of them is then the other.
+// end. Neighbours as a pair were slower (SmolLM2 on Zen 5, prompts of 8 to 16 tokens: 0.93 times):
+// prefetching ahead in one of them fetches the other.
 struct RowGroups {
   int64_t first;
   int64_t apart;
