@@ -114,8 +114,7 @@ void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
   };
   read(folder, kConfig, "config.");
   if (folder.contains(kGenerationConfig)) read(folder, kGenerationConfig, "generation_config.");
-  if (folder.contains(kPooling))
-    read(ModelFolder(fmt::format("{}/{}", folder.path(), kPooling)), kConfig, "pooling.");
+  if (folder.contains(kPooling)) read(ModelFolder(folder.resolve(kPooling)), kConfig, "pooling.");
   LIMPID_CHECK(UnsupportedError, !folder.contains(kDense),
                "{} has {}, a matrix after pooling, which is not implemented", folder.path(),
                kDense);

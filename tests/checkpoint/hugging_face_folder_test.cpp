@@ -204,6 +204,10 @@ TEST(HuggingFaceLinks, OfTheCacheAreFollowed) {
   cache.files().write("elsewhere/w", "{}");
   EXPECT_THROW(open_checkpoint(cache.snapshot()), FormatError);
   fs::remove_all(cache.snapshot() + "/1_Pooling");
+  cache.files().write("elsewhere/config.json", "{}");
+  cache.link("../../../elsewhere", "1_Pooling");
+  EXPECT_THROW(open_checkpoint(cache.snapshot()), FormatError);
+  fs::remove(cache.snapshot() + "/1_Pooling");
   fs::create_directory_symlink(cache.snapshot(), cache.files().path("shortcut"));
   EXPECT_EQ(open_checkpoint(cache.files().path("shortcut")).tensors.size(), 1u);
 }
