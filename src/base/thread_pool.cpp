@@ -117,10 +117,11 @@ struct ThreadPool::Impl {
     return static_cast<int>(static_cast<size_t>(n_calls) * share / shares.size());
   }
 
-  // Claims and makes calls of a share until none is left to claim.
-  void take_share(size_t share, int thread) {
+  // Claims and makes calls of a share until none is left to claim. Gives their number.
+  int take_share(size_t share, int thread) {
     std::atomic<uint64_t>& claims = shares[share].claims;
     uint64_t now = claims.load(std::memory_order_acquire);
+    int n_made = 0;
     while ((now & 0xFFFF'FFFFU) != 0) {
       if (!claims.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
@@ -128,14 +129,21 @@ struct ThreadPool::Impl {
       }
       // `now` counts what was left before this claim, so calls are claimed from the first on.
       call(first_of(share + 1) - static_cast<int>(now & 0xFFFF'FFFFU), thread);
-      if (n_unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) n_unfinished.notify_one();
+      ++n_made;
       now = claims.load(std::memory_order_acquire);
     }
+    return n_made;
   }
 
+  // Reports all its calls at once: `n_unfinished` is shared by all threads, and each change of it
+  // moves its cache line between cores.
   void take_part(int thread) {
     const auto own = static_cast<size_t>(thread);
-    for (size_t i = 0; i < shares.size(); ++i) take_share((own + i) % shares.size(), thread);
+    int n_made = 0;
+    for (size_t i = 0; i < shares.size(); ++i)
+      n_made += take_share((own + i) % shares.size(), thread);
+    if (n_made > 0 && n_unfinished.fetch_sub(n_made, std::memory_order_acq_rel) == n_made)
+      n_unfinished.notify_one();
   }
 
   // The loop of a worker: waits for a job, takes part in it, until the pool ends.
