@@ -50,7 +50,7 @@ namespace {
 // "/word" at the beginning of `text`, or "": a path such as /usr/bin is not a command.
 std::string_view command_word(std::string_view text) {
   const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
-  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const bool is_command =
       word.size() > 1 && word[0] == '/' && std::all_of(word.begin() + 1, word.end(), is_letter);
   return is_command ? word : "";

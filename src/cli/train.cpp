@@ -103,7 +103,8 @@ RunSettings settings_of(const TrainFlags& values) {
                "what to train? give -m MODEL (goes on learning), --config NAME (a new model) or "
                "--preset shakespeare-char");
   LIMPID_CHECK(ArgumentError, settings.model.empty() || settings.config.empty(),
-               "-m and --config: give one of them");
+               "-m and --config: give one of them{}",
+               values.preset.empty() ? "" : " (the preset has a --config)");
   LIMPID_CHECK(ArgumentError, !settings.data.empty(), "what to learn from? give --data FILE");
   if (!settings.model.empty()) settings.model = resolve_model(settings.model);
   if (!settings.config.empty()) check_configuration(settings.config);

@@ -245,6 +245,7 @@ class Commands(OnATerminal):
     def test_an_unknown_command_is_refused(self):
         terminal = self.open(*GREEDY)
         self.assertIn("no command /hlep; did you mean /help?", terminal.say("/hlep"))
+        self.assertIn("no command /Help; did you mean /help?", terminal.say("/Help"))
         self.assertIn("no command /frobnicate (", terminal.say("/frobnicate now"))
         self.assertIn("/clear takes nothing after it", terminal.say("/clear all"))
         terminal.say("/usr/bin is a folder")

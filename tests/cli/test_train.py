@@ -235,6 +235,10 @@ class Mistakes(Training):
             self.mistake("train", "-m", "smollm2", "--config", self.config, "--data", self.data),
         )
         self.assertIn(
+            "-m and --config: give one of them (the preset has a --config)",
+            self.mistake("train", "--preset", "shakespeare-char", "-m", "smollm2"),
+        )
+        self.assertIn(
             "has no tokenizer", self.mistake("train", "--config", self.config, "--data", self.data)
         )
 
