@@ -1,6 +1,6 @@
 """Speed beside llama.cpp: same file, same threads, same run, in turns.
 
-    compare_llama_cpp.py                          SmolLM2 and a Llama-3.2-1B shape in Q8_0, Q4_0, Q4_K_M, F16
+    compare_llama_cpp.py                          SmolLM2 and a Llama-3.2-1B shape in five types
     compare_llama_cpp.py --model FILE -r 9        one file
     compare_llama_cpp.py --shapes tiny --keep     what is made stays in the cache
     compare_llama_cpp.py --depth 4096             decode after a prompt of so many tokens
@@ -8,7 +8,7 @@
 Both programs hold the model open, and a turn is a prompt of -p tokens or a few tokens of decode. They change about so
 often that what else the machine does, and how it changes from second to second, falls on both: of turns in a row by one
 and then by the other, a shared host made ratios from 0.8 to 1.2. llama.cpp has its defaults (f16 KV, flash attention
-auto, weights repacked). What counts is the ratio of the two turns of a round: above 1 Limpid is faster. A third turn of
+auto, weights repacked, activations of BF16 files rounded to bf16; `--products bf16` makes Limpid do that too). What counts is the ratio of the two turns of a round: above 1 Limpid is faster. A third turn of
 a round of decode only reads as many bytes as the weights have: "of reading" is its time over that of decode, so 100 %
 is as fast as memory is. Needs tools/requirements-oracles.txt and the program of bench/model_turns.cpp.
 """
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
 SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
-TYPES = ["Q8_0", "Q4_0", "Q4_K_M", "F16"]
+TYPES = ["Q8_0", "Q4_0", "Q4_K_M", "F16", "BF16"]
 ROOM = 1024  # tokens of context of both beyond --depth
 
 
@@ -104,7 +104,7 @@ def play(parts: list[tuple[Player, str]], n_tokens: int, n_rounds: int) -> list[
 def compare(arguments: argparse.Namespace, label: str, path: pathlib.Path) -> float:
     """Prints a row for each phase; returns the smaller of the median ratios."""
     threads, context = str(arguments.t), str(arguments.depth + ROOM)
-    limpid = Player([str(arguments.program), str(path), threads, context])
+    limpid = Player([str(arguments.program), str(path), threads, context, arguments.products])
     command = [sys.executable, __file__, "--peer", "--model", str(path), "-t", threads]
     peer = Player([*command, "--depth", str(arguments.depth)])
     # As long a turn for a small model as for a large one, and as many seconds in all for both phases.
@@ -173,6 +173,9 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the files that are made")
     parser.add_argument(
         "--program", type=pathlib.Path, default=ROOT / "build" / "release" / "bench" / "model_turns"
+    )
+    parser.add_argument(
+        "--products", choices=["f32", "bf16"], default="f32", help="of Limpid, with BF16 files"
     )
     parser.add_argument("--require", type=float, default=0.0, help="fail below this median ratio")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)

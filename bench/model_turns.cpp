@@ -1,7 +1,7 @@
 // Evaluates tokens when it is told to, so that two programs can take turns:
 // bench/compare_llama_cpp.py.
 //
-//   model_turns MODEL.gguf THREADS CONTEXT
+//   model_turns MODEL.gguf THREADS CONTEXT PRODUCTS
 //
 // Prints "ready", then for each line of standard input the seconds that it took: "prefill N" is a
 // prompt of N tokens at position 0, "decode N" N tokens one by one after what is there, or from an
@@ -88,10 +88,9 @@ class Reader {
 
 class Turns {
  public:
-  Turns(const std::string& path, int n_threads, int64_t context)
+  Turns(const std::string& path, int n_threads, int64_t context, const std::string& products)
       : n_threads_(n_threads), context_(context) {
-    ExecutorOptions options;
-    options.n_threads = n_threads;
+    const ExecutorOptions options{n_threads, "", products};
     checkpoint_ = std::make_shared<const Checkpoint>(open_gguf(path));
     model_ = Model::load(checkpoint_, make_executor("cpu", options));
     cache_ = model_->make_cache(context);
@@ -148,11 +147,11 @@ class Turns {
 }  // namespace limpid
 
 int main(int argc, char** argv) try {
-  if (argc != 4) {
-    std::cerr << "usage: " << argv[0] << " MODEL.gguf THREADS CONTEXT\n";
+  if (argc != 5) {
+    std::cerr << "usage: " << argv[0] << " MODEL.gguf THREADS CONTEXT PRODUCTS\n";
     return 1;
   }
-  limpid::Turns turns(argv[1], std::atoi(argv[2]), std::atoll(argv[3]));
+  limpid::Turns turns(argv[1], std::atoi(argv[2]), std::atoll(argv[3]), argv[4]);
   std::cout << "ready" << std::endl;
   std::string phase;
   for (int64_t n_tokens = 0; std::cin >> phase >> n_tokens;) {

@@ -50,7 +50,7 @@ struct Bench {
   void report_flops(const std::string& name, double n_flops, double seconds) const {
     const double rate = n_flops / seconds;
     fmt::print("{:44} {:10.1f} us {:8.1f} GFLOP/s {:5.1f} % of fma\n", name, seconds * 1e6,
-               rate / 1e9, 100 * rate / limits.f32_flops_per_second);
+               rate / 1e9, 100 * rate / limits.flops_per_second.f32);
   }
 };
 
@@ -177,10 +177,10 @@ int main(int argc, char** argv) {
   const int n_threads = argc > 1 ? std::atoi(argv[1]) : 0;
   limpid::Bench bench{
       limpid::CpuExecutor({n_threads, ""}), {}, argc > 2 ? std::atof(argv[2]) : 1.0};
-  bench.limits = limpid::cli::measure_limits(n_threads == 0 ? 2 : n_threads);
+  bench.limits = limpid::cli::measure_limits(n_threads == 0 ? 2 : n_threads, "f32");
   fmt::print("kernels {}, {} threads; reads {:.1f} GB/s, {:.0f} GFLOP/s of fused multiply-adds\n",
              bench.executor.isa(), bench.limits.n_threads, bench.limits.read_bytes_per_second / 1e9,
-             bench.limits.f32_flops_per_second / 1e9);
+             bench.limits.flops_per_second.f32 / 1e9);
   limpid::run_all(bench);
   return 0;
 }

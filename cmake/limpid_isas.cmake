@@ -8,7 +8,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   set(limpid_cpu 1)
 endif()
-file(STRINGS ${limpid_isa_list} limpid_isas REGEX "^#define")
+file(READ ${limpid_isa_list} limpid_isas)
+string(REGEX MATCHALL "#define [^#]*" limpid_isas "${limpid_isas}")
 list(GET limpid_isas ${limpid_cpu} limpid_isas)
 string(REGEX MATCHALL "DO\\([a-z0-9]+" limpid_isas "${limpid_isas}")
 list(TRANSFORM limpid_isas REPLACE "DO.(.*)" "\\1")
@@ -19,6 +20,7 @@ set(limpid_isa_flags_avx2vnni ${limpid_isa_flags_avx2} -mavxvnni)
 set(limpid_isa_flags_avx512 ${limpid_isa_flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
     -mprefer-vector-width=512 -mtune=skylake-avx512)
 set(limpid_isa_flags_avx512vnni ${limpid_isa_flags_avx512} -mavx512vnni)
+set(limpid_isa_flags_avx512bf16 ${limpid_isa_flags_avx512vnni} -mavx512bf16)
 # Nothing beyond what every 64-bit ARM has, so there is nothing to ask the CPU for.
 set(limpid_isa_flags_neon -march=armv8-a)
 

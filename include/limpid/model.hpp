@@ -41,10 +41,11 @@ struct OpenOptions {
   int64_t gpu_layers = kLayersThatFit;
   // The device of the layers that `device` does not hold: "cpu", or another GPU.
   std::string split = "cpu";
-  // What a GPU multiplies in matrices: "f32", or "f16" on its tensor cores, which is faster and
-  // rounds weights and activations to halves. Within each of them a token's logits have the same
-  // bits in any batch and any chunking.
-  std::string gpu_products = "f32";
+  // The numbers whose products are summed in matrices: "f32", or a faster type, to which
+  // activations are rounded. "f16" is for a GPU's tensor cores, and rounds weights too. "bf16" is
+  // for the processor and weights of bf16, twice as fast with AVX512_BF16. Within each type, a
+  // token's logits have the same bits in any batch and any chunking.
+  std::string products = "f32";
   std::string isa{};  // "": the best of this CPU, or the environment variable LIMPID_ISA
   std::string cache_type_k = "f16";  // "f16" or "f32"
   std::string cache_type_v = "f16";

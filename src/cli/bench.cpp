@@ -147,7 +147,7 @@ BenchReport describe(Model& model, const ModelFlags& flags) {
   report.limits.n_threads = n_threads;
   // The limits of the CPU do not apply to a GPU.
   if (report.device == "cpu" || report.device == "reference")
-    report.limits = measure_limits(n_threads);
+    report.limits = measure_limits(n_threads, options.products);
   return report;
 }
 

@@ -7,24 +7,12 @@
 
 #include "checkpoint/checkpoint.h"
 #include "cli/machine.h"
+#include "insight/flop_count.h"
 #include "insight/timing_executor.h"
 #include "model/decoder_spec.h"
 #include "tensor/dtype.h"
 
 namespace limpid::cli {
-
-// Numbers of operations, by the kind of instruction, because each kind has its own limit: quantised
-// matrices are multiplied with products of 8-bit integers, others in f32.
-struct FlopCount {
-  double f32 = 0;
-  double int8 = 0;
-
-  [[nodiscard]] double sum() const { return f32 + int8; }
-  friend FlopCount operator+(const FlopCount& a, const FlopCount& b) {
-    return {a.f32 + b.f32, a.int8 + b.int8};
-  }
-  friend FlopCount operator*(double n, const FlopCount& a) { return {n * a.f32, n * a.int8}; }
-};
 
 // The cost of one token, computed from the model's header.
 struct TokenCost {

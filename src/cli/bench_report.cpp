@@ -38,8 +38,7 @@ TokenCost cost_of(const Checkpoint& checkpoint, const DecoderSpec& spec, DType k
     if (!is_matrix(weight.use)) continue;
     if (is_head(weight.use)) cost.head_bytes += tensor.n_bytes();
     FlopCount& flops = is_head(weight.use) ? cost.head_flops : cost.weight_flops;
-    (is_quantized(tensor.dtype) ? flops.int8 : flops.f32) +=
-        2 * static_cast<double>(tensor.shape.n_elements());
+    flops.of(tensor.dtype) += 2 * static_cast<double>(tensor.shape.n_elements());
   }
   return cost;
 }
@@ -75,14 +74,12 @@ struct Rates {
 };
 
 // The share of compute is the time that the operations would take at the limits of their
-// instructions, over the time that they took. One division by one limit would not do: a model of
-// 4-bit matrices and an f32 head has operations of both kinds, and int8 is several times as fast.
+// instructions, over the time that they took.
 Rates rates_of(double n_bytes, const FlopCount& flops, double seconds,
                const MachineLimits& limits) {
-  const double least_seconds =
-      flops.f32 / limits.f32_flops_per_second + flops.int8 / limits.int8_flops_per_second;
   return {n_bytes / seconds, flops.sum() / seconds,
-          n_bytes / seconds / limits.read_bytes_per_second, least_seconds / seconds};
+          n_bytes / seconds / limits.read_bytes_per_second,
+          flops.seconds_at(limits.flops_per_second) / seconds};
 }
 Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
   return rates_of(result.n_bytes, result.n_flops, result.mean_seconds(), limits);
@@ -108,16 +105,14 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
     rest -= seconds;
     text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
                         static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
-    const auto int8 = static_cast<double>(op.n_int8_flops);
     const Rates rates =
-        rates_of(static_cast<double>(op.n_weight_bytes),
-                 {static_cast<double>(op.n_flops) - int8, int8}, op.seconds, limits);
+        rates_of(static_cast<double>(op.n_weight_bytes), op.flops, op.seconds, limits);
     text += op.n_weight_bytes > 0 ? fmt::format(" {:.2f} | {} |", rates.bytes_per_second / 1e9,
                                                 percent(rates.share_of_read))
                                   : " | |";
-    text += op.n_flops > 0 ? fmt::format(" {:.1f} | {} |\n", rates.flops_per_second / 1e9,
-                                         percent(rates.share_of_compute))
-                           : " | |\n";
+    text += op.flops.sum() > 0 ? fmt::format(" {:.1f} | {} |\n", rates.flops_per_second / 1e9,
+                                             percent(rates.share_of_compute))
+                               : " | |\n";
   }
   return text + fmt::format("| between ops | | {:.3f} | {:.1f} % | | | | |\n", rest * 1e3,
                             rest / total * 100);
@@ -144,8 +139,9 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
           {"flops_per_second", rates.flops_per_second},
           {"share_of_compute", rates.share_of_compute},
           {"limit_bytes_per_second", report.limits.read_bytes_per_second},
-          {"limit_flops_per_second", report.limits.f32_flops_per_second},
-          {"limit_int8_flops_per_second", report.limits.int8_flops_per_second}};
+          {"limit_flops_per_second", report.limits.flops_per_second.f32},
+          {"limit_bf16_flops_per_second", report.limits.flops_per_second.bf16},
+          {"limit_int8_flops_per_second", report.limits.flops_per_second.int8}};
 }
 
 // A text is between quotes, and a quote in it is doubled (RFC 4180).
@@ -211,7 +207,8 @@ std::string to_json_text(const BenchReport& report) {
     }
     if (result.ops.empty()) continue;
     Json& ops = array.back()["ops"] = times_to_json(result.ops);
-    for (size_t i = 0; i < ops.size(); ++i) ops[i]["int8_flops"] = result.ops[i].n_int8_flops;
+    for (size_t i = 0; i < ops.size(); ++i)
+      ops[i]["int8_flops"] = static_cast<int64_t>(result.ops[i].flops.int8);
   }
   return dump_json(array, 2) + "\n";
 }

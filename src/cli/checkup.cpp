@@ -200,7 +200,7 @@ Checkup check_up(bool measure) {
   checkup.has_nvidia = is_there("/proc/driver/nvidia/version") || is_there("/dev/nvidia0");
   const uint64_t available = checkup.machine.available_bytes;
   if (measure && (available == 0 || available > kEnoughToMeasure))
-    checkup.limits = measure_limits(checkup.machine.n_cores);
+    checkup.limits = measure_limits(checkup.machine.n_cores, "bf16");
   checkup.cache = look_at_cache();
   checkup.model = look_at_model(checkup.cache);
   return checkup;

@@ -40,7 +40,8 @@ void run(const DevicesFlags& values) {
   if (!values.kernels.empty()) return write_kernels(values.kernels);
   Machine machine = look_at_machine();
   machine.gpus = gpu_apis();
-  const MachineLimits limits = values.measure ? measure_limits(machine.n_cores) : MachineLimits{};
+  const MachineLimits limits =
+      values.measure ? measure_limits(machine.n_cores, "bf16") : MachineLimits{};
   write_out(values.json ? dump_json(machine_json(machine, limits), 2) + "\n"
                         : machine_text(machine, limits));
 }

@@ -22,7 +22,7 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"OpenOptions::config", "--config"},
     {"OpenOptions::device", "--device"},
     {"OpenOptions::gpu_layers", "--gpu-layers"},
-    {"OpenOptions::gpu_products", "--gpu-products"},
+    {"OpenOptions::products", "--products"},
     {"OpenOptions::lora", "--lora"},
     {"OpenOptions::n_batch", "-b"},
     {"OpenOptions::n_ctx", "-c"},

@@ -103,8 +103,8 @@ PageFacts facts_of(const Model& model, int64_t n_tokens, std::vector<OpTime> tim
     facts.limits = fmt::format("{} ({}).", limits_text(limits), count(limits.n_threads, "thread"));
     facts.limits.front() = 'L';
     for (const OpTime& time : facts.times) {
-      facts.shares_of_limit.push_back(time.share_of_limit(
-          limits.read_bytes_per_second, limits.f32_flops_per_second, limits.int8_flops_per_second));
+      facts.shares_of_limit.push_back(
+          time.share_of_limit(limits.read_bytes_per_second, limits.flops_per_second));
     }
   }
   for (const auto& [name, tensor] : model.checkpoint().tensors)
@@ -213,8 +213,9 @@ void run(const ExplainFlags& values) {
   const bool shows_times = values.json || (!values.output.empty() && values.picture.empty());
   const PageFacts facts =
       facts_of(*probed.model, std::ssize(ids), std::move(times),
-               shows_times && values.measure ? measure_limits(values.model.options.n_threads)
-                                             : MachineLimits{});
+               shows_times && values.measure
+                   ? measure_limits(values.model.options.n_threads, values.model.options.products)
+                   : MachineLimits{});
   const std::vector<ShownContrast> runs = second_runs(values, probed, ids, std::move(edits));
   std::string text;
   if (values.json) {

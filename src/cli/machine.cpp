@@ -135,8 +135,9 @@ Json machine_json(const Machine& machine, const MachineLimits& limits) {
   if (limits.n_threads > 0) {
     json["limits"] = {{"threads", limits.n_threads},
                       {"read_bytes_per_second", limits.read_bytes_per_second},
-                      {"f32_flops_per_second", limits.f32_flops_per_second},
-                      {"int8_flops_per_second", limits.int8_flops_per_second}};
+                      {"f32_flops_per_second", limits.flops_per_second.f32},
+                      {"bf16_flops_per_second", limits.flops_per_second.bf16},
+                      {"int8_flops_per_second", limits.flops_per_second.int8}};
   }
   return json;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/output.h"
 #include "executor/gpu/gpu_devices.h"
+#include "insight/flop_count.h"
 
 namespace limpid::cli {
 
@@ -32,20 +33,20 @@ struct MachineLimits {
   int n_threads = 0;
   // Summing an array far larger than the caches, in huge pages where the system gives them.
   double read_bytes_per_second = 0;
-  // On registers, a multiplication and an addition counted as two: fused multiply-adds of f32, and
-  // the products of 8-bit integers that quantised matrices are multiplied with.
-  double f32_flops_per_second = 0;
-  double int8_flops_per_second = 0;
+  // On registers, a multiplication and an addition counted as two.
+  FlopCount flops_per_second;
 };
 
 // Measures them in about a second. `n_threads` below 1 means as many as cores this process may use;
-// so it does in the two functions that follow. Throws ResourceError without memory for the array.
-MachineLimits measure_limits(int n_threads);
+// so it does in the two functions that follow. Matrices of bf16 are multiplied as `products` says
+// (OpenOptions::products), and have the limit of f32 unless that is "bf16". Throws ResourceError
+// without memory for the array.
+MachineLimits measure_limits(int n_threads, std::string_view products);
 // MachineLimits::read_bytes_per_second alone, in half a second.
 double measure_read_limit(int n_threads);
-// MachineLimits::f32_flops_per_second alone, in a tenth of a second.
+// MachineLimits::flops_per_second.f32 alone, in a tenth of a second.
 double measure_f32_limit(int n_threads);
-// "28.2 GB/s read, 410 GFLOP/s f32, 1620 GOP/s int8"
+// "28.2 GB/s read, 410 GFLOP/s f32, 1620 GOP/s int8", with bf16 if it is not that of f32.
 std::string rates_text(const MachineLimits& limits);
 // "limits measured: 28.2 GB/s read, …", or that they were not.
 std::string limits_text(const MachineLimits& limits);

@@ -1,5 +1,5 @@
 // The limits that kernels are compared with: how fast memory can be read, and how many products of
-// f32 and of int8 a CPU can compute on registers.
+// f32, bf16 and int8 a CPU can compute on registers.
 //
 // A limit is the best of several ways of doing the same, because the best way differs from CPU to
 // CPU. One stream of lines per thread keeps some hardware prefetchers busy, others want several;
@@ -108,20 +108,24 @@ double measure_f32_limit(int n_threads) {
 
 // Weights of four bits are unpacked before the product, weights of eight bits are not. The limit
 // for int8 is the faster of the two kernels.
-MachineLimits measure_limits(int n_threads) {
+MachineLimits measure_limits(int n_threads, std::string_view products) {
   n_threads = threads_or_cores(n_threads);
   const Kernels& kernels = *choose_isa("").kernels;
+  const double f32 = measure_f32_limit(n_threads);
   return {.n_threads = n_threads,
           .read_bytes_per_second = measure_read_limit(n_threads),
-          .f32_flops_per_second = measure_f32_limit(n_threads),
-          .int8_flops_per_second = std::max(measure_peak(kernels.dot4_peak_nibble, n_threads),
-                                            measure_peak(kernels.dot4_peak_byte, n_threads))};
+          .flops_per_second = {
+              .f32 = f32,
+              .bf16 = products == "bf16" ? measure_peak(kernels.bf16_peak, n_threads) : f32,
+              .int8 = std::max(measure_peak(kernels.dot4_peak_nibble, n_threads),
+                               measure_peak(kernels.dot4_peak_byte, n_threads))}};
 }
 
 std::string rates_text(const MachineLimits& limits) {
-  return fmt::format("{:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8",
-                     limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
-                     limits.int8_flops_per_second / 1e9);
+  const auto& [f32, bf16, int8] = limits.flops_per_second;
+  return fmt::format("{:.1f} GB/s read, {:.0f} GFLOP/s f32{}, {:.0f} GOP/s int8",
+                     limits.read_bytes_per_second / 1e9, f32 / 1e9,
+                     bf16 == f32 ? "" : fmt::format(", {:.0f} bf16", bf16 / 1e9), int8 / 1e9);
 }
 
 std::string limits_text(const MachineLimits& limits) {

@@ -120,9 +120,9 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
           {"auto", "all", "0"});
   add_choice(app, "--split DEVICE", options.split, {"cpu", "opencl:1", "cuda:1"},
              "device of the layers that --gpu-layers leaves: cpu, or another GPU (cpu)");
-  add_choice(app, "--gpu-products TYPE", options.gpu_products, {"f32", "f16"},
-             "precision of products on a GPU: f32, or f16 (tensor cores, CUDA only), faster and "
-             "less exact (f32)");
+  add_choice(app, "--products TYPE", options.products, {"f32", "bf16", "f16"},
+             "precision of products: f32, or, faster and less exact, bf16 (weights of bf16 on the "
+             "CPU) or f16 (tensor cores, CUDA only) (f32)");
   add_choice(app, "-ctk,--cache-type-k TYPE", options.cache_type_k, {"f16", "f32"},
              "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K");
   add_choice(app, "-ctv,--cache-type-v TYPE", options.cache_type_v, {"f16", "f32"},

@@ -141,7 +141,7 @@ uint64_t Executor::available_memory() const { return limpid::available_memory();
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options) {
   if (name == "cpu") return make_cpu_executor(options);
   if (name == "reference") return make_reference_executor(options);
-  if (auto gpu = make_gpu_executor(name, options.gpu_products)) return gpu;
+  if (auto gpu = make_gpu_executor(name, options.products)) return gpu;
   throw ArgumentError(
       fmt::format("unknown device `{}`; there are cpu, opencl, cuda and reference", name));
 }

@@ -15,7 +15,7 @@ namespace limpid {
 struct ExecutorOptions {
   int n_threads = 0;  // 0: as many as cores this process may use
   std::string isa{};  // "" : LIMPID_ISA of the environment, else the best; see available_isas()
-  std::string gpu_products = "f32";  // or "f16": OpenOptions::gpu_products
+  std::string products = "f32";  // OpenOptions::products; an executor without that type uses f32
 };
 
 // Plain loops, f32 storage with f64 sums: the definition of every op.

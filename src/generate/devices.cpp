@@ -26,10 +26,25 @@ std::string first_gpu(int64_t n_layers) {
       problems));
 }
 
+// Products of `type` by one of the two devices, of which the second may be "".
+void check_products(std::string_view type, std::string_view first, std::string_view second) {
+  LIMPID_CHECK(ArgumentError, type == "f32" || type == "bf16" || type == "f16",
+               "[engine] unknown products '{}': use f32, bf16 or f16 (OpenOptions::products)",
+               type);
+  const auto offers = [type](std::string_view device) {
+    if (device.empty() || device == "reference") return false;
+    return type == (device == "cpu" ? "bf16" : "f16");
+  };
+  LIMPID_CHECK(ArgumentError, type == "f32" || offers(first) || offers(second),
+               "products of {} are for {}, and '{}' computes in f32: name another device "
+               "(OpenOptions::device), or use f32 (OpenOptions::products)",
+               type, type == "bf16" ? "the CPU" : "GPUs", first);
+}
+
 }  // namespace
 
 Devices open_devices(const OpenOptions& options) {
-  const ExecutorOptions executor{options.n_threads, options.isa, options.gpu_products};
+  const ExecutorOptions executor{options.n_threads, options.isa, options.products};
   const int64_t n_layers = options.gpu_layers;
   LIMPID_CHECK(ArgumentError, n_layers >= OpenOptions::kLayersThatFit,
                "[engine] gpu_layers is {}, must be 0 or more, or {} for as many as fit", n_layers,
@@ -37,10 +52,6 @@ Devices open_devices(const OpenOptions& options) {
   std::string device = options.device;
   if (device == "cpu" && n_layers > 0) device = first_gpu(n_layers);
   const bool is_gpu = device != "cpu" && device != "reference";
-  LIMPID_CHECK(ArgumentError, is_gpu || options.gpu_products == "f32",
-               "products of {} need a GPU, and '{}' is not one: name a GPU (OpenOptions::device), "
-               "or use f32 (OpenOptions::gpu_products)",
-               options.gpu_products, device);
   if (n_layers == 0) device = "cpu";
   Devices devices{make_executor(device, executor), nullptr, device};
   const bool is_shared = n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit);
@@ -48,6 +59,7 @@ Devices open_devices(const OpenOptions& options) {
                "layers are to be split with '{}', but '{}' has all of them: give the number of "
                "layers that the device should hold (OpenOptions::gpu_layers)",
                options.split, device);
+  check_products(options.products, device, is_shared ? options.split : "");
   if (is_shared) {
     devices.second = make_executor(options.split, executor);
     devices.second_name = options.split;

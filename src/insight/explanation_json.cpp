@@ -154,7 +154,7 @@ Json times_to_json(std::span<const OpTime> times, std::span<const double> shares
                     {"n_calls", time.n_calls},
                     {"seconds", time.seconds},
                     {"weight_bytes", time.n_weight_bytes},
-                    {"flops", time.n_flops}});
+                    {"flops", static_cast<int64_t>(time.flops.sum())}});
     if (!shares.empty())
       json.back()["share_of_limit"] = std::isfinite(shares[i]) ? Json(shares[i]) : Json();
   }

@@ -23,21 +23,18 @@ std::string matrix_kind(std::string_view name) {
   return std::string(name);
 }
 
-double OpTime::share_of_limit(double read_bytes, double f32_flops, double int8_flops) const {
-  if (n_flops == 0 || !(read_bytes > 0) || !(f32_flops > 0) || !(int8_flops > 0) || !(seconds > 0))
+double OpTime::share_of_limit(double read_bytes, const FlopCount& limits) const {
+  if (flops.sum() == 0 || !(read_bytes > 0) || !(seconds > 0))
     return std::numeric_limits<double>::quiet_NaN();
   const double reading = static_cast<double>(n_weight_bytes) / read_bytes;
-  const double computing = static_cast<double>(n_flops - n_int8_flops) / f32_flops +
-                           static_cast<double>(n_int8_flops) / int8_flops;
-  return std::max(reading, computing) / seconds;
+  return std::max(reading, flops.seconds_at(limits)) / seconds;
 }
 
 // Remembers name and size of each matrix, for linear() to look up by the weight's id.
 Weight TimingExecutor::load_weight(const WeightSource& source) {
   const Weight weight = DelegatingExecutor::load_weight(source);
   if (source.use != WeightUse::kVector) {
-    matrices_[weight.id] = {matrix_kind(source.name), source.tensor.n_bytes(),
-                            is_quantized(source.tensor.dtype)};
+    matrices_[weight.id] = {matrix_kind(source.name), source.tensor.n_bytes(), source.tensor.dtype};
   }
   return weight;
 }
@@ -49,21 +46,18 @@ void TimingExecutor::time_linear(const Activation& x, std::span<const Projection
                                  Run run) {
   linear_label_ = "linear";
   uint64_t n_bytes = 0;
-  int64_t n_flops = 0;
-  int64_t n_int8_flops = 0;
+  FlopCount flops;
   for (const Projection& projection : projections) {
     const Matrix& matrix = matrices_.at(projection.weight.id);
     linear_label_ += (n_bytes == 0 ? " " : ", ") + matrix.kind;
     n_bytes += matrix.n_bytes;
-    const int64_t n = 2 * x.rows() * projection.weight.rows * projection.weight.cols;
-    n_flops += n;
-    if (matrix.is_quantized) n_int8_flops += n;
+    flops.of(matrix.dtype) +=
+        static_cast<double>(2 * x.rows() * projection.weight.rows * projection.weight.cols);
   }
   run();
   OpTime& time = times_.find(linear_label_)->second;
   time.n_weight_bytes += n_bytes;
-  time.n_flops += n_flops;
-  time.n_int8_flops += n_int8_flops;
+  time.flops += flops;
 }
 
 void TimingExecutor::linear(const Activation& x, std::span<Projection> projections) {
@@ -84,7 +78,7 @@ Activation TimingExecutor::attention(const Activation& q, const Activation& k, c
   int64_t n_read = 0;
   for (const int32_t position : inputs().positions) n_read += position + 1;
   Activation out = DelegatingExecutor::attention(q, k, v, kv, layer, shape);
-  current_->n_flops += 4 * q.cols() * n_read;
+  current_->flops.f32 += static_cast<double>(4 * q.cols() * n_read);
   return out;
 }
 

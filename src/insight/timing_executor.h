@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/delegating_executor.h"
+#include "insight/flop_count.h"
 
 namespace limpid {
 
@@ -20,13 +21,12 @@ struct OpTime {
   uint64_t n_weight_bytes = 0;  // of matrices, as in the file, added up over the calls
   // Of products with matrices 2 for each weight and row; of attention 4 for each element of a head,
   // token and position that it reads.
-  int64_t n_flops = 0;
-  int64_t n_int8_flops = 0;  // the part of n_flops with quantised matrices
+  FlopCount flops;
 
   // The least time that a machine of these limits, a second, needs to read the weights and to
   // multiply with them, as a share of `seconds`: the larger of the two. NaN for an op without
   // products, and where the limits are 0 (not measured).
-  double share_of_limit(double read_bytes, double f32_flops, double int8_flops) const;
+  double share_of_limit(double read_bytes, const FlopCount& limits) const;
 };
 
 // The name of a matrix without its block: "blk.3.attn_q.weight" -> "attn_q",
@@ -63,7 +63,7 @@ class TimingExecutor final : public DelegatingExecutor {
   struct Matrix {
     std::string kind;  // the tensor's name without block and suffix: "attn_q"
     uint64_t n_bytes;
-    bool is_quantized;
+    DType dtype;
   };
 
   std::map<int32_t, Matrix> matrices_;  // by the id of the weight

@@ -14,8 +14,7 @@ nlohmann::json report_of(const BenchResult& result) {
   BenchReport report;
   report.limits = {.n_threads = 2,
                    .read_bytes_per_second = 40e9,
-                   .f32_flops_per_second = 100e9,
-                   .int8_flops_per_second = 400e9};
+                   .flops_per_second = {.f32 = 100e9, .bf16 = 200e9, .int8 = 400e9}};
   report.results = {result};
   return nlohmann::json::parse(to_json_text(report)).at(0);
 }
@@ -25,11 +24,11 @@ TEST(BenchReport, HoldsEachOperationAgainstTheLimitOfItsInstruction) {
   result.n_prompt = 1;
   result.seconds = {2.0};
   result.n_bytes = 20e9;
-  // 100e9 f32 take a second at the limit, 200e9 int8 half a second: 1.5 s of the 2 s.
-  result.n_flops = {.f32 = 100e9, .int8 = 200e9};
+  // 60e9 f32 take 0.6 s at the limit, 80e9 bf16 0.4 s, and 200e9 int8 0.5 s: 1.5 s of the 2 s.
+  result.n_flops = {.f32 = 60e9, .bf16 = 80e9, .int8 = 200e9};
   const nlohmann::json json = report_of(result);
   EXPECT_DOUBLE_EQ(json.at("share_of_compute"), 0.75);
-  EXPECT_DOUBLE_EQ(json.at("flops_per_second"), 150e9);
+  EXPECT_DOUBLE_EQ(json.at("flops_per_second"), 170e9);
   EXPECT_DOUBLE_EQ(json.at("share_of_read"), 0.25);
 }
 

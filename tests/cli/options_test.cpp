@@ -122,10 +122,10 @@ TEST(ModelFlags, LayersOnADevice) {
 TEST(ModelFlags, WhereTheOtherLayersLieAndWhatIsMultiplied) {
   ModelFlags values;
   EXPECT_EQ(to_open_options(values).split, "cpu");
-  EXPECT_EQ(to_open_options(values).gpu_products, "f32");
-  EXPECT_EQ(open({"--split", "cuda:1", "--gpu-products", "f16"}, values), "");
+  EXPECT_EQ(to_open_options(values).products, "f32");
+  EXPECT_EQ(open({"--split", "cuda:1", "--products", "f16"}, values), "");
   EXPECT_EQ(to_open_options(values).split, "cuda:1");
-  EXPECT_EQ(to_open_options(values).gpu_products, "f16");
+  EXPECT_EQ(to_open_options(values).products, "f16");
 }
 
 TEST(ModelFlags, AFileOfARepositoryNeedsTheRepository) {

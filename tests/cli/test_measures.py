@@ -113,9 +113,9 @@ class Measures(unittest.TestCase):
         self.assertIn("(299 items)", text)
         report = json.loads(output("inspect", "-m", VOCABULARY, "--json")[1])
         self.assertEqual((report["model"], report["tensors"]), (None, []))
-        text = output("inspect", TINY, "--gpu-products", "f16")[1]
-        self.assertIn("not runnable: products of f16 need a GPU", text)
-        self.assertIn("name a GPU (--device)", text)
+        text = output("inspect", TINY, "--products", "f16")[1]
+        self.assertIn("not runnable: products of f16 are for GPUs", text)
+        self.assertIn("name another device (--device)", text)
 
     def test_devices(self):
         report = json.loads(output("devices", "--json", env={"LIMPID_ISA": "scalar"})[1])

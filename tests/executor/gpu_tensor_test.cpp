@@ -320,9 +320,5 @@ TEST_P(GpuTensorTest, WhatIsMaskedIsNotRead) {
   expect_rows(attend(*kv, spoilt(k, 25, 1, NAN), v), 25, 1);
 }
 
-TEST(GpuProducts, UnknownOnesAreRefused) {
-  EXPECT_THROW(make_gpu_executor("opencl", "f8"), ArgumentError);
-}
-
 }  // namespace
 }  // namespace limpid

@@ -289,8 +289,14 @@ TEST(MemoryPlan, TheOtherLayersLieOnTheDeviceOfSplit) {
   options.gpu_layers = OpenOptions::kLayersThatFit;  // all, because this is no GPU
   EXPECT_THROW(open_devices(options), ArgumentError);
   options = planned_options("reference", 3);
-  options.gpu_products = "f16";
-  EXPECT_THROW(open_devices(options), ArgumentError);
+  options.split = "reference";
+  for (const char* products : {"bf16", "f16", "f64"}) {
+    options.products = products;
+    EXPECT_THROW(open_devices(options), ArgumentError) << products;
+  }
+  options.split = "cpu";
+  options.products = "bf16";
+  EXPECT_NO_THROW(open_devices(options));
 }
 
 // Each part would fit alone.

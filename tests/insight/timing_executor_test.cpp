@@ -69,11 +69,11 @@ TEST(TimingExecutor, KnowsWhatAProductReads) {
     n_weights += tensor.shape.n_elements();
   }
   EXPECT_EQ(down->n_weight_bytes, n_bytes);
-  EXPECT_EQ(down->n_flops, 2 * 5 * n_weights);
-  EXPECT_EQ(down->n_int8_flops, 0);
+  EXPECT_EQ(down->flops.f32, 2 * 5 * n_weights);
+  EXPECT_EQ(down->flops.int8, 0);
   EXPECT_NE(find(times, "linear attn_q, attn_k, attn_v"), nullptr);
   // Five tokens see 1, 2, … 5 positions.
-  EXPECT_EQ(find(times, "attention")->n_flops,
+  EXPECT_EQ(find(times, "attention")->flops.f32,
             shape.n_layers * 4 * shape.n_heads * shape.head_dim * (1 + 2 + 3 + 4 + 5));
 }
 
@@ -88,7 +88,7 @@ TEST(TimingExecutor, CountsAProductInParts) {
   const OpTime* output = find(times, "linear output");
   ASSERT_NE(output, nullptr);
   EXPECT_EQ(output->n_calls, 1);
-  EXPECT_EQ(output->n_flops, 2 * 3 * 50 * 64);
+  EXPECT_EQ(output->flops.f32, 2 * 3 * 50 * 64);
 }
 
 TEST(TimingExecutor, CountsProductsWithQuantisedMatricesAsInt8) {
@@ -99,8 +99,20 @@ TEST(TimingExecutor, CountsProductsWithQuantisedMatricesAsInt8) {
   const std::vector<OpTime> times = timed.timer->take();
   const OpTime* down = find(times, "linear ffn_down");
   ASSERT_NE(down, nullptr);
-  EXPECT_GT(down->n_int8_flops, 0);
-  EXPECT_EQ(down->n_int8_flops, down->n_flops);
+  EXPECT_EQ(down->flops.int8, 2 * 5 * shape.n_layers * shape.d_model * shape.d_ff);
+  EXPECT_EQ(down->flops.sum(), down->flops.int8);
+}
+
+TEST(TimingExecutor, CountsProductsWithMatricesOfBf16Apart) {
+  TinyShape shape;
+  shape.dtype = DType::kBF16;
+  TimedModel timed(shape);
+  testing::run_in_chunks(*timed.model, some_tokens(5, 50), 5);
+  const std::vector<OpTime> times = timed.timer->take();
+  const OpTime* down = find(times, "linear ffn_down");
+  ASSERT_NE(down, nullptr);
+  EXPECT_EQ(down->flops.bf16, 2 * 5 * shape.n_layers * shape.d_model * shape.d_ff);
+  EXPECT_EQ(down->flops.sum(), down->flops.bf16);
 }
 
 }  // namespace

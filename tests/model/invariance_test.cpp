@@ -31,11 +31,12 @@ std::vector<int32_t> prompt(int64_t n, int64_t stride) {
 }
 
 // Loads of one case share its checkpoint.
-std::unique_ptr<Model> load(const FamilyCase& c, int n_threads, std::string_view isa = "") {
+std::unique_ptr<Model> load(const FamilyCase& c, int n_threads, std::string_view isa = "",
+                            const char* products = "f32") {
   static std::map<std::string, std::shared_ptr<const Checkpoint>> checkpoints;
   auto& checkpoint = checkpoints[c.name];
   if (!checkpoint) checkpoint = testing::checkpoint_of(c);
-  return Model::load(checkpoint, make_cpu_executor({n_threads, std::string(isa)}));
+  return Model::load(checkpoint, make_cpu_executor({n_threads, std::string(isa), products}));
 }
 
 std::vector<float> run(const FamilyCase& c, int64_t n_tokens, size_t chunk, int n_threads,
@@ -111,6 +112,19 @@ INSTANTIATE_TEST_SUITE_P(Cpu, InvarianceOverIsas, ::testing::ValuesIn(available_
 TEST_P(InvarianceOverIsas, OfEveryTypeAndFamily) {
   for (const FamilyCase& c : all_cases())
     EXPECT_EQ(run(c, kTokens, 33, 2, GetParam()), run(c, kTokens, kTokens, 1)) << c.name;
+}
+
+TEST_P(InvarianceOverIsas, OfProductsOfBf16) {
+  const std::vector<FamilyCase> cases = all_cases();
+  const auto c = std::ranges::find(cases, "type_bf16", &FamilyCase::name);
+  ASSERT_NE(c, cases.end());
+  const auto logits = [&](size_t chunk, int n_threads, std::string_view isa) {
+    return run_in_chunks(*load(*c, n_threads, isa, "bf16"), prompt(kTokens, 5), chunk, c->kv_dtype);
+  };
+  const std::vector<float> bits = logits(kTokens, 1, "");
+  EXPECT_NE(bits, run(*c, kTokens, kTokens, 1));
+  for (const size_t chunk : {1, 7, 33}) EXPECT_EQ(logits(chunk, 2, GetParam()), bits) << chunk;
+  EXPECT_EQ(among_others(*load(*c, 2, GetParam(), "bf16"), *c, kTokens), bits);
 }
 
 // ---- the GPU executor ---------------------------------------------------------------------------

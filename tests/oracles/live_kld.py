@@ -36,6 +36,7 @@ CPU_LIMITS = {
     "SmolLM2-Q4_0": 0.0024,
     "SmolLM2-Q5_1": 0.0024,
     "SmolLM2-F16": 1e-11,
+    "SmolLM2-BF16": 1e-11,
     "tiny-Q2_K": 0.0012,
     "tiny-Q3_K_M": 0.0011,
     "tiny-Q4_K_M": 0.0011,
@@ -129,6 +130,10 @@ def problems_of(name: str, found: dict[str, Agreement]) -> list[str]:
         problems.append(f"KLD of reference {reference.kld:.3g}, not below {limit:g}")
     if cpu and not cpu.kld <= (limit := min(CPU_LIMITS.get(name, numpy.inf), peer.kld)):
         problems.append(f"KLD of cpu {cpu.kld:.3g}, above {limit:.3g}, llama.cpp {peer.kld:.3g}")
+    # Both round activations to bf16.
+    bf16 = found.get("cpu bf16")
+    if bf16 and not bf16.kld <= 1.1 * peer.kld:
+        problems.append(f"KLD of bf16 products {bf16.kld:.3g}, above llama.cpp {peer.kld:.3g}")
     if cpu and cpu.top1 < peer.top1:
         problems.append(f"top-1 agreement of cpu {cpu.top1:.4f}, below {peer.top1:.4f}")
     return problems
@@ -143,7 +148,8 @@ def compare(name: str, arguments: argparse.Namespace) -> list[str]:
         with llama_cpp_oracle.opened(path, N_CTX, arguments.threads, kv) as model:
             label = "llama.cpp" if kv == "f16" else "llama.cpp, f32 KV"
             found[label] = agreement(measure, [model.logits(ids) for ids in windows])
-    for executor in arguments.executors:
+    ours = arguments.executors + (["cpu bf16"] if name.endswith("-BF16") else [])
+    for executor in ours:
         # The plain loops of `reference` take minutes a window; fewer positions there lose nothing, as an error
         # of it would show at every position.
         n_left = arguments.reference_positions if executor == "reference" else arguments.positions
@@ -152,7 +158,9 @@ def compare(name: str, arguments: argparse.Namespace) -> list[str]:
             part = ids[: max(n_left, 0)]
             n_left -= len(part)
             if part:
-                options = ("--device", executor, "-t", arguments.threads, "-c", N_CTX)
+                device, *products = executor.split()
+                options = ["--device", device, "-t", arguments.threads, "-c", N_CTX]
+                options += ["--products", *products] if products else []
                 logits.append(limpid_program.logits(path, part, *options))
         found[executor] = agreement(measure[: len(logits)], logits)
     for label, result in found.items():

@@ -74,7 +74,7 @@ class GpuKld(unittest.TestCase):
         self.assertGreater(layers, MOST)  # the layers on the CPU round to 8 bits
 
     def test_products_of_halves(self):
-        halves = ("--gpu-products", "f16")
+        halves = ("--products", "f16")
         cpu, opencl = self.klds(limpid_program.SMOLLM2, "q4_1", *halves)
         self.assertLess(opencl, cpu)
         for dtype in ("f16", "f32"):

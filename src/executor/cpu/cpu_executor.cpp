@@ -20,8 +20,9 @@
 namespace limpid {
 namespace {
 
-// Activations that `linear` needs besides its results: its input quantised, and its input packed.
-constexpr int64_t kLinearCopies = 2;
+// Activations that `linear` needs besides its results: its input quantised, packed, and packed for
+// products of bf16.
+constexpr int64_t kLinearCopies = 3;
 
 // Of the copy that `linear` makes of its input [n_tokens, cols].
 uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized) {
@@ -36,6 +37,7 @@ uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized) {
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
     : isa_(choose_isa(options.isa)),
       kernels_(*isa_.kernels),
+      products_(options.products == "bf16" ? FloatType::kBF16 : FloatType::kF32),
       pool_(options.n_threads),
       linear_scratch_(static_cast<uint64_t>(pool_.size()) * kLinearScratch * sizeof(float)),
       gradients_(std::make_unique<CpuGradients>(*this)) {}

@@ -104,10 +104,17 @@ class CpuExecutor final : public Executor {
     return weights_[static_cast<size_t>(handle.id)];
   }
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
-  // x as the quantised kernels read it; nothing when no projection is quantised.
-  Activation quantize(const Activation& x, std::span<const Projection> projections);
-  // x as the float kernels read it; nothing when no projection is of floats, or for one token.
-  Activation pack(const Activation& x, std::span<const Projection> projections);
+  // The input of `linear` as the kernels of its projections read it.
+  struct LinearInput {
+    const Activation& plain;
+    Activation quantized;     // no rows: no projection is quantised
+    Activation packed;        // no rows: no projection is multiplied as f32, or for one token
+    Activation packed_pairs;  // no rows: no projection is multiplied as bf16
+  };
+  LinearInput linear_input(const Activation& x, std::span<const Projection> projections);
+  const float* input_of(const LinearInput& input, const Weight& weight);
+  Activation quantize(const Activation& x);
+  Activation pack(const Activation& x, FloatType products);
   // Groups [begin, end), and where their results go: output r of token t to
   // y[t * y_stride + r - first_row].
   struct GroupRange {
@@ -117,14 +124,15 @@ class CpuExecutor final : public Executor {
     int64_t y_stride;
     int64_t first_row;  // of a group, `begin` or one before it
   };
-  // Rows of some groups of one projection, of the x that its kernel reads.
-  void linear_groups(const float* x, int64_t n_tokens, const Projection& projection,
+  // Rows of some groups of one projection.
+  void linear_groups(const LinearInput& input, const Projection& projection,
                      const GroupRange& groups, int thread);
   // The same for a quantised weight that stays in the file: packs a group and multiplies it, then
   // the next one. `task` has all but the weight.
   void linear_in_file(const LoadedWeight& weight, LinearTask task, const GroupRange& groups,
                       int thread);
   bool is_quantized_weight(const Weight& weight) const;
+  FloatType products_of(const Weight& weight) const;  // of a weight of floats
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
 
@@ -135,6 +143,7 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
+  const FloatType products_;  // of weights of bf16
   const WeightReading weight_reading_ = weight_reading();
   ThreadPool pool_;
   StepInputs inputs_;

@@ -56,6 +56,8 @@ bool has_avx512() {
 
 bool has_avx512vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
 
+bool has_avx512bf16() { return has_avx512vnni() && __builtin_cpu_supports("avx512bf16"); }
+
 #elif defined(__aarch64__)
 
 bool has_neon() { return true; }

@@ -4,7 +4,8 @@
 #pragma once
 
 #if defined(__x86_64__)
-#define LIMPID_FOR_EACH_ISA(DO) DO(avx512vnni) DO(avx512) DO(avx2vnni) DO(avx2) DO(scalar)
+#define LIMPID_FOR_EACH_ISA(DO) \
+  DO(avx512bf16) DO(avx512vnni) DO(avx512) DO(avx2vnni) DO(avx2) DO(scalar)
 #elif defined(__aarch64__)
 #define LIMPID_FOR_EACH_ISA(DO) DO(neon) DO(scalar)
 #else

@@ -5,16 +5,17 @@
 
 // ---- linear -------------------------------------------------------------------------------------
 
-// The product of f32 activations and weights of task.type.
+// The product of activations and weights of task.type, as f32 or as bf16 (task.products).
 LIMPID_KERNEL(void, linear_float, (const FloatLinearTask& task))
 
 // x [n_tokens, cols] as linear_float reads it: tiles of as many tokens T as a register tile has
 // (the last one may have fewer), each [cols / 16][T][16], the last columns padded with 0. So the
-// kernel reads one stream, whatever the stride of x. Packs tokens [token_begin, token_end), bounds
-// being multiples of kFloatTokenGrain or the end.
+// kernel reads one stream, whatever the stride of x. With products of bf16, x is rounded to bf16
+// and a tile is [cols / 32][T][32]. Packs tokens [token_begin, token_end), bounds being multiples
+// of kFloatTokenGrain or the end.
 LIMPID_KERNEL(void, pack_tokens,
-              (const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
-               int64_t token_end, float* packed))
+              (FloatType products, const float* x, int64_t n_tokens, int64_t cols,
+               int64_t token_begin, int64_t token_end, float* packed))
 
 // The product of int8 activations and packed weights, of task.format.
 LIMPID_KERNEL(void, linear_quantized, (const LinearTask& task))
@@ -121,9 +122,10 @@ LIMPID_KERNEL(SoftmaxSums, exponentials, (float* x, int64_t n, float scale))
 // ---- limits of the machine ----------------------------------------------------------------------
 
 // Independent multiply-adds on registers. Return how many they did; their time is the caller's to
-// take. `fma_peak`: of f32. `dot4_peak_nibble` and `dot4_peak_byte`: of the int8 product that
-// linear_quantized is made of, for codes of 4 and of 8 bits.
+// take. `fma_peak`: of f32. `bf16_peak`: of pairs of bf16. `dot4_peak_nibble` and `dot4_peak_byte`:
+// of the int8 product that linear_quantized is made of, for codes of 4 and of 8 bits.
 LIMPID_KERNEL(int64_t, fma_peak, (int64_t rounds))
+LIMPID_KERNEL(int64_t, bf16_peak, (int64_t rounds))
 LIMPID_KERNEL(int64_t, dot4_peak_nibble, (int64_t rounds))
 LIMPID_KERNEL(int64_t, dot4_peak_byte, (int64_t rounds))
 

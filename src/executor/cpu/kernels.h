@@ -17,17 +17,19 @@ enum class FloatType : uint8_t { kF32, kF16, kBF16 };
 
 // y[t, out(r)] = sum_k w[r, k] * x[t, k] + bias[out(r)] for rows [row_begin, row_end). Sixteen
 // lanes along k: lane l sums k = l, l + 16, … in order, then the lanes are added in a fixed tree,
-// then the bias.
+// then the bias. With products of bf16, lane l sums the pairs k = 2 l, 2 l + 1 of every 32 columns,
+// the second number of a pair before the first.
 struct FloatLinearTask {
-  FloatType type = FloatType::kF32;   // of `weight`
-  const std::byte* weight = nullptr;  // [rows, cols], row-major without gaps
-  int64_t first_row = 0;              // output of the weight's row 0, before pairs are split
+  FloatType type = FloatType::kF32;      // of `weight`
+  FloatType products = FloatType::kF32;  // or kBF16, for weights of bf16
+  const std::byte* weight = nullptr;     // [rows, cols], row-major without gaps
+  int64_t first_row = 0;                 // output of the weight's row 0, before pairs are split
   int64_t cols = 0;
   int64_t row_begin = 0;
   int64_t row_end = 0;
   // > 0: the rows of each head of this many are interleaved pairs; the outputs are half-split.
   int64_t interleaved_head_dim = 0;
-  const float* x = nullptr;  // as pack_tokens writes it; one token may be plain [cols]
+  const float* x = nullptr;  // as pack_tokens writes it; one token of f32 may be plain [cols]
   int64_t n_tokens = 0;
   float* y = nullptr;  // [n_tokens, y_stride]
   int64_t y_stride = 0;
@@ -43,7 +45,8 @@ inline constexpr int64_t kLinearScratch = 128 * 1024;
 
 // Tokens that threads pack together: whole tiles of every instruction set.
 inline constexpr int64_t kFloatTokenGrain = 24;
-// Floats that n_tokens of `cols` columns take, packed.
+// Floats that n_tokens of `cols` columns take, packed; with products of bf16, of which two lie in
+// a float, at most as many.
 constexpr int64_t packed_tokens_floats(int64_t n_tokens, int64_t cols) {
   return n_tokens * ((cols + 15) / 16 * 16);
 }

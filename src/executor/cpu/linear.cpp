@@ -43,25 +43,22 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
     n_all_groups += n_groups(p);
   }
   if (x.rows() == 0) return;
-  const Activation quantized = quantize(x, projections);
-  const Activation packed = pack(x, projections);
-  const float* for_floats = packed.rows() > 0 ? data(packed) : data(x);
+  const LinearInput input = linear_input(x, projections);
   const bool small = n_all_groups * kGroupRows * x.cols() * x.rows() < kSmallProducts;
-  pool_.for_ranges(
-      n_all_groups, small ? n_all_groups : groups_per_range(n_all_groups, x.cols(), pool_.size()),
-      [&](int64_t begin, int64_t end, int thread) {
-        for (const Projection& p : projections) {
-          const int64_t n = n_groups(p);
-          const int64_t from = std::max<int64_t>(begin, 0);
-          const int64_t to = std::min(end, n);
-          if (from < to) {
-            linear_groups(is_quantized_weight(p.weight) ? data(quantized) : for_floats, x.rows(), p,
-                          {from, to, data(p.y), p.weight.rows, 0}, thread);
-          }
-          begin -= n;
-          end -= n;
-        }
-      });
+  pool_.for_ranges(n_all_groups,
+                   small ? n_all_groups : groups_per_range(n_all_groups, x.cols(), pool_.size()),
+                   [&](int64_t begin, int64_t end, int thread) {
+                     for (const Projection& p : projections) {
+                       const int64_t n = n_groups(p);
+                       const int64_t from = std::max<int64_t>(begin, 0);
+                       const int64_t to = std::min(end, n);
+                       if (from < to) {
+                         linear_groups(input, p, {from, to, data(p.y), p.weight.rows, 0}, thread);
+                       }
+                       begin -= n;
+                       end -= n;
+                     }
+                   });
 }
 
 // Each thread has room for one part, which stays in its second-level cache: 256 tokens are 512 KiB.
@@ -69,11 +66,7 @@ void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, con
   const Projection projection{weight, {}, {}};
   check_linear("linear", x, projection);
   if (x.rows() == 0) return see({0, weight.rows, nullptr, weight.rows});
-  const Activation quantized = quantize(x, {&projection, 1});
-  const Activation packed = pack(x, {&projection, 1});
-  const float* input = is_quantized_weight(weight) ? data(quantized)
-                       : packed.rows() > 0         ? data(packed)
-                                                   : data(x);
+  const LinearInput input = linear_input(x, {&projection, 1});
   const int64_t width = std::min(kPartColumns, weight.rows);
   const Activation parts = allocate(pool_.size() * x.rows(), width);
   const int64_t n_parts = (weight.rows + kPartColumns - 1) / kPartColumns;
@@ -82,7 +75,7 @@ void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, con
     for (int64_t part = from; part < to; ++part) {
       const int64_t begin = part * kPartColumns;
       const int64_t end = std::min(begin + kPartColumns, weight.rows);
-      linear_groups(input, x.rows(), projection,
+      linear_groups(input, projection,
                     {begin / kGroupRows, (end + kGroupRows - 1) / kGroupRows, values, width, begin},
                     thread);
       see({begin, end, values, width});
@@ -94,11 +87,33 @@ bool CpuExecutor::is_quantized_weight(const Weight& weight) const {
   return is_quantized(loaded(weight).tensor.dtype);
 }
 
-Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection> projections) {
-  if (std::ranges::none_of(projections,
-                           [&](const Projection& p) { return is_quantized_weight(p.weight); })) {
-    return {};
+FloatType CpuExecutor::products_of(const Weight& weight) const {
+  return loaded(weight).tensor.dtype == DType::kBF16 ? products_ : FloatType::kF32;
+}
+
+CpuExecutor::LinearInput CpuExecutor::linear_input(const Activation& x,
+                                                   std::span<const Projection> projections) {
+  bool is_quantized = false, has_floats = false, has_pairs = false;
+  for (const Projection& p : projections) {
+    const bool quantized = is_quantized_weight(p.weight);
+    const bool pairs = !quantized && products_of(p.weight) == FloatType::kBF16;
+    is_quantized |= quantized;
+    has_pairs |= pairs;
+    has_floats |= !quantized && !pairs;
   }
+  return {.plain = x,
+          .quantized = is_quantized ? quantize(x) : Activation(),
+          .packed = has_floats && x.rows() > 1 ? pack(x, FloatType::kF32) : Activation(),
+          .packed_pairs = has_pairs ? pack(x, FloatType::kBF16) : Activation()};
+}
+
+const float* CpuExecutor::input_of(const LinearInput& input, const Weight& weight) {
+  if (is_quantized_weight(weight)) return data(input.quantized);
+  if (products_of(weight) == FloatType::kBF16) return data(input.packed_pairs);
+  return input.packed.rows() > 0 ? data(input.packed) : data(input.plain);
+}
+
+Activation CpuExecutor::quantize(const Activation& x) {
   const int64_t n_bytes = quantized_activations_bytes(x.rows(), x.cols());
   Activation quantized = allocate(1, (n_bytes + 3) / 4);
   QuantizeTask all;
@@ -118,24 +133,21 @@ Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection
   return quantized;
 }
 
-Activation CpuExecutor::pack(const Activation& x, std::span<const Projection> projections) {
-  if (x.rows() == 1 || std::ranges::all_of(projections, [&](const Projection& p) {
-        return is_quantized_weight(p.weight);
-      })) {
-    return {};
-  }
+Activation CpuExecutor::pack(const Activation& x, FloatType products) {
   Activation packed = allocate(1, packed_tokens_floats(x.rows(), x.cols()));
   const int64_t grain =
       std::max<int64_t>(1, kElementsToShare / x.cols() / kFloatTokenGrain) * kFloatTokenGrain;
   pool_.for_ranges(x.rows(), grain,
                    [&, from = data(x), to = data(packed)](int64_t begin, int64_t end, int) {
-                     kernels_.pack_tokens(from, x.rows(), x.cols(), begin, end, to);
+                     kernels_.pack_tokens(products, from, x.rows(), x.cols(), begin, end, to);
                    });
   return packed;
 }
 
-void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projection& projection,
+void CpuExecutor::linear_groups(const LinearInput& input, const Projection& projection,
                                 const GroupRange& groups, int thread) {
+  const float* x = input_of(input, projection.weight);
+  const int64_t n_tokens = input.plain.rows();
   const LoadedWeight& weight = loaded(projection.weight);
   const float* bias = projection.bias ? loaded(projection.bias).vector.data() : nullptr;
   if (is_quantized_weight(projection.weight)) {
@@ -155,6 +167,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   }
   FloatLinearTask task;
   task.type = float_type(weight.tensor.dtype);
+  task.products = products_of(projection.weight);
   task.cols = projection.weight.cols;
   task.interleaved_head_dim = weight.interleaved_head_dim;
   task.x = x;

@@ -19,7 +19,7 @@ std::vector<GpuApi> gpu_apis();
 
 // "opencl" and "cuda" are the first device of that API, "opencl:1" the second one. Returns null for
 // a name of another kind ("cpu"). Throws ResourceError if the API has no device, ArgumentError if
-// it has none of that number. `products` is "f32" or "f16" (OpenOptions::gpu_products).
+// it has none of that number. `products` is "f16" (OpenOptions::products), or f32 for any other.
 std::unique_ptr<Executor> make_gpu_executor(std::string_view name,
                                             std::string_view products = "f32");
 

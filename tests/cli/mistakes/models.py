@@ -212,8 +212,14 @@ UNSUPPORTED = [
         "should hold (--gpu-layers)",
     ),
     asking(
-        "--gpu-products f16",
-        "products of f16 need a GPU, and 'cpu' is not one: name a GPU (--device), or use f32 (--gpu-products)",
+        "--products f16",
+        "products of f16 are for GPUs, and 'cpu' computes in f32: name another device (--device), or use f32 "
+        "(--products)",
+    ),
+    asking(
+        "--device reference --products bf16",
+        "products of bf16 are for the CPU, and 'reference' computes in f32: name another device (--device), or use "
+        "f32 (--products)",
     ),
     asking("--device gpu", "unknown device `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),

@@ -38,7 +38,7 @@ void exp_elements(const float* x, int64_t n, float* y) {
 void f32_to_f16(const float* x, int64_t n, uint16_t* y) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store_f16(load(x + i), y + i);
-  if (i < n) store_f16_partial(load_partial(x + i, n - i), y + i, n - i);
+  if (i < n) store_partial<store_f16>(load_partial(x + i, n - i), y + i, n - i);
 }
 
 void f16_to_f32(const uint16_t* x, int64_t n, float* y) {

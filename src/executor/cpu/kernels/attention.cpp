@@ -284,7 +284,8 @@ void append_kv(const float* k, const float* v, int64_t slot, int64_t head_dim, b
     auto* row = reinterpret_cast<uint16_t*>(v_block) + slot * padded;
     int64_t d = 0;
     for (; d + kLanes <= head_dim; d += kLanes) store_f16(load(v + d), row + d);
-    if (d < head_dim) store_f16_partial(load_partial(v + d, head_dim - d), row + d, head_dim - d);
+    if (d < head_dim)
+      store_partial<store_f16>(load_partial(v + d, head_dim - d), row + d, head_dim - d);
   } else {
     float* row = reinterpret_cast<float*>(v_block) + slot * padded;
     for (int64_t d = 0; d < head_dim; ++d) row[d] = v[d];

@@ -99,6 +99,9 @@ LIMPID_INLINE void store(I32x16 v, int32_t* p) {
 LIMPID_INLINE void store_f16(F32x16 v, uint16_t* p) {
   take_lanes(v, [p](NativeF32 part, int at) { store_native(native::to_halves(part), p + at); });
 }
+LIMPID_INLINE void store_bf16(F32x16 v, uint16_t* p) {
+  take_lanes(v, [p](NativeF32 part, int at) { store_native(native::to_bfloats(part), p + at); });
+}
 // Of numbers from -128 to 127.
 LIMPID_INLINE void store_i8(I32x16 v, int8_t* p) {
   take_lanes(v, [p](NativeI32 part, int at) { store_native(native::to_bytes(part), p + at); });
@@ -111,9 +114,11 @@ LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
 LIMPID_INLINE void store_partial(F32x16 v, float* p, int64_t n) {
   take_lanes(v, [p, n](NativeF32 part, int at) { store_first(part, p + at, n - at); });
 }
-LIMPID_INLINE void store_f16_partial(F32x16 v, uint16_t* p, int64_t n) {
+// kStore: store_f16 or store_bf16.
+template <void (*kStore)(F32x16, uint16_t*)>
+LIMPID_INLINE void store_partial(F32x16 v, uint16_t* p, int64_t n) {
   uint16_t buffer[kLanes];
-  store_f16(v, buffer);
+  kStore(v, buffer);
   for (int64_t i = 0; i < n; ++i) p[i] = buffer[i];
 }
 
@@ -157,6 +162,11 @@ LIMPID_INLINE F32x16 div(F32x16 a, F32x16 b) {
 // a * b + c, rounded once.
 LIMPID_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return lanewise([](auto x, auto y, auto z) { return native::fma(x, y, z); }, a, b, c);
+}
+// sum + the products of the lanes' pairs of bfloats.
+LIMPID_INLINE F32x16 add_pair_products(I32x16 a, I32x16 b, F32x16 sum) {
+  return lanewise([](auto x, auto y, auto z) { return native::add_pair_products(x, y, z); }, a, b,
+                  sum);
 }
 // a > b ? a : b and a < b ? a : b: the second operand when either is NaN or both are zeros.
 LIMPID_INLINE F32x16 max(F32x16 a, F32x16 b) {

@@ -42,6 +42,25 @@ int64_t dot4_peak(int64_t rounds) {
   return rounds * kTokens * 8 * kRows * 4;
 }
 
+// Chains of what `add` does to a sum, in registers. Returns the number of sums of one lane.
+template <class Add>
+LIMPID_INLINE int64_t chains_peak(int64_t rounds, Add add) {
+  // More than latency times units, and in registers.
+  constexpr int kChains = kNative == 16 ? 24 : kNative == 8 ? 6 : 12;
+  F32x16 sums[kChains];
+  for (F32x16& sum : sums) sum = broadcast(1.0F);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 24
+    for (F32x16& sum : sums) sum = add(sum);
+  }
+  float lanes[kLanes];
+  for (const F32x16& sum : sums) {
+    store(sum, lanes);
+    asm volatile("" : : "r"(lanes) : "memory");  // nothing can be left out
+  }
+  return rounds * kChains * kLanes;
+}
+
 // One stream after another lies in `data`; a line of each is read in turn, each into a sum of its
 // own. The sums are those of bits, by exclusive or, which cannot overflow.
 template <int kStreams>
@@ -67,21 +86,18 @@ int64_t read_side_by_side(const std::byte* data, int64_t n_bytes, int64_t ahead)
 }  // namespace
 
 int64_t fma_peak(int64_t rounds) {
-  constexpr int kChains = kNative == 8 ? 6 : 12;  // more than latency times units, and in registers
-  F32x16 sums[kChains];
-  for (F32x16& sum : sums) sum = broadcast(1.0F);
   const F32x16 factor = broadcast(0.999F);
   const F32x16 term = broadcast(0.001F);
-  for (int64_t round = 0; round < rounds; ++round) {
-#pragma GCC unroll 12
-    for (F32x16& sum : sums) sum = fma(sum, factor, term);
-  }
-  float lanes[kLanes];
-  for (const F32x16& sum : sums) {
-    store(sum, lanes);
-    asm volatile("" : : "r"(lanes) : "memory");  // nothing can be left out
-  }
-  return rounds * kChains * kLanes;
+  return chains_peak(rounds, [&](F32x16 sum) { return fma(sum, factor, term); });
+}
+
+int64_t bf16_peak(int64_t rounds) {
+  uint16_t pairs[2 * kLanes];
+  for (uint16_t& half : pairs) half = 0x3C00;  // 2^-7
+  asm volatile("" : : "r"(pairs) : "memory");  // the products are not known beforehand
+  const I32x16 factors = load(reinterpret_cast<const int32_t*>(pairs));
+  return 2 *
+         chains_peak(rounds, [&](F32x16 sum) { return add_pair_products(factors, factors, sum); });
 }
 
 int64_t dot4_peak_nibble(int64_t rounds) { return dot4_peak<15>(rounds); }

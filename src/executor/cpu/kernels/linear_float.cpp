@@ -10,8 +10,11 @@
 //    A row is loaded once for kTokens tokens.
 //  - more tokens: a panel of rows is copied into half a MiB of scratch, in the order in which tiles
 //    read it, and stays in the L2 cache while it is multiplied with all tokens. Long rows are cut
-//    into chunks of kChunk columns, so that the tokens' columns stay in the L1 cache; the sums of a
-//    tile are carried from chunk to chunk in memory, which changes no bit of them.
+//    into chunks of kChunkSteps steps, so that the tokens' columns stay in the L1 cache; the sums
+//    of a tile are carried from chunk to chunk in memory, which changes no bit of them.
+//
+// A step is the columns that one register of 64 bytes holds of x: 16 of f32. With products of bf16
+// it is 32, and lane l sums the pair k = 2 l, 2 l + 1 of each step.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 #include "tensor/row_order.h"
@@ -30,8 +33,8 @@ constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
 #endif
 constexpr int64_t kPanelTokens = 24;  // with as many tokens or more, rows are copied into a panel
 static_assert(kFloatTokenGrain % kTokens == 0);
-// Columns of a chunk: kTokens times as many floats stay in the L1 cache.
-constexpr int64_t kChunk = 1024;
+// Steps of a chunk: kTokens times 64 bytes of each stay in the L1 cache.
+constexpr int64_t kChunkSteps = 64;
 constexpr int64_t kChunkedRows = 32;  // rows of a panel when there is more than one chunk
 
 // Rows lie one after another, so a few rows are one stretch of memory. The loop over them
@@ -46,7 +49,36 @@ LIMPID_INLINE void prefetch_lines(const void* next) {
   }
 }
 
-LIMPID_INLINE int64_t padded_cols(int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
+// Weights of bf16 times activations of bf16, two columns in each lane.
+struct PairsOfBf16 {
+  using Element = uint16_t;
+  static constexpr int64_t kStep = 2 * kLanes;
+  static LIMPID_INLINE I32x16 load(const uint16_t* p) {
+    return LIMPID_ISA::load(reinterpret_cast<const int32_t*>(p));
+  }
+  static LIMPID_INLINE I32x16 load_partial(const uint16_t* p, int64_t n) {
+    uint16_t buffer[kStep] = {};
+    for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
+    return load(buffer);
+  }
+  static LIMPID_INLINE F32x16 multiply_add(I32x16 w, F32x16 x, F32x16 sum) {
+    return add_pair_products(w, bits_of_float(x), sum);
+  }
+};
+// The same interface for weights that are multiplied as f32.
+template <class Stored>
+struct Floats : Stored {
+  static constexpr int64_t kStep = kLanes;
+  static LIMPID_INLINE F32x16 multiply_add(F32x16 w, F32x16 x, F32x16 sum) {
+    return fma(w, x, sum);
+  }
+};
+
+// Words of 32 bits that `cols` columns of a token take, packed.
+template <class W>
+LIMPID_INLINE int64_t words(int64_t cols) {
+  return (cols + W::kStep - 1) / W::kStep * kLanes;
+}
 
 LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
   const int64_t head_dim = task.interleaved_head_dim;
@@ -73,11 +105,11 @@ LIMPID_INLINE void write_outputs(const FloatLinearTask& task, const F32x16 (&sum
   }
 }
 
-// The last n < 16 columns of a token. Packed tokens are padded with zeros; a single token may be
-// unpacked, so only n numbers are read.
-template <int kT>
+// The last n columns of a token, less than a step. Packed tokens are padded with zeros; a single
+// token of f32 may be unpacked, so only n numbers are read.
+template <class W, int kT>
 LIMPID_INLINE F32x16 load_last(const float* x, int64_t n) {
-  return kT == 1 ? load_partial(x, n) : load(x);
+  return kT == 1 && W::kStep == kLanes ? load_partial(x, n) : load(x);
 }
 
 // The products of kR rows of the file, which lie `step` rows apart, and kT tokens.
@@ -86,7 +118,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token, int64_
   const int64_t cols = task.cols;
   const int64_t stride = step * cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight) + row * cols;
-  const float* x = task.x + token * padded_cols(cols);
+  const float* x = task.x + token * words<W>(cols);
   F32x16 sums[kR][kT];
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
@@ -95,25 +127,25 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token, int64_
   }
   int64_t k = 0;
   const auto* next = w + kR * cols;
-  for (; k + kLanes <= cols; k += kLanes, next += kR * kLanes) {
-    if constexpr (kPrefetch) prefetch_lines<kR * kLanes * sizeof(typename W::Element)>(next);
-    F32x16 rows[kR];
+  for (; k + W::kStep <= cols; k += W::kStep, next += kR * W::kStep, x += kT * kLanes) {
+    if constexpr (kPrefetch) prefetch_lines<kR * W::kStep * sizeof(typename W::Element)>(next);
+    decltype(W::load(w)) rows[kR];
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) rows[r] = W::load(w + r * stride + k);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load(x + k * kT + t * kLanes);
+      const F32x16 xs = load(x + t * kLanes);
 #pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
+      for (int r = 0; r < kR; ++r) sums[r][t] = W::multiply_add(rows[r], xs, sums[r][t]);
     }
   }
   if (k < cols) {
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
-      const F32x16 ws = W::load_partial(w + r * stride + k, cols - k);
+      const auto ws = W::load_partial(w + r * stride + k, cols - k);
 #pragma GCC unroll 8
       for (int t = 0; t < kT; ++t)
-        sums[r][t] = fma(ws, load_last<kT>(x + k * kT + t * kLanes, cols - k), sums[r][t]);
+        sums[r][t] = W::multiply_add(ws, load_last<W, kT>(x + t * kLanes, cols - k), sums[r][t]);
     }
   }
   write_outputs(task, sums, row, kR, token, step);
@@ -154,8 +186,8 @@ void linear_direct(const FloatLinearTask& task) {
   for (; row < task.row_end; ++row) direct_tokens<W, 1, kTokens>(task, row, 0);
 }
 
-// A panel: for each kRows rows, for each 16 columns, kRows x 16 elements as the file has them.
-// Columns and rows that do not exist are 0.
+// A panel: for each kRows rows, for each step of columns, kRows x kStep elements as the file has
+// them. Columns and rows that do not exist are 0.
 template <class W>
 void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
                 typename W::Element* panel) {
@@ -163,14 +195,15 @@ void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight);
   for (int64_t r0 = 0; r0 < n_rows; r0 += kRows) {
     const auto* next = w + (row + r0 + kRows) * cols;
-    for (int64_t k = 0; k < cols; k += kLanes, next += kRows * kLanes) {
-      prefetch_lines<kRows * kLanes * sizeof(typename W::Element)>(next);
-      for (int r = 0; r < kRows; ++r, panel += kLanes) {
+    for (int64_t k = 0; k < cols; k += W::kStep, next += kRows * W::kStep) {
+      prefetch_lines<kRows * W::kStep * sizeof(typename W::Element)>(next);
+      for (int r = 0; r < kRows; ++r, panel += W::kStep) {
         const auto* from = w + (row + r0 + r) * cols + k;
-        if (r0 + r < n_rows && k + kLanes <= cols) {
-          for (int i = 0; i < kLanes; ++i) panel[i] = from[i];
+        if (r0 + r < n_rows && k + W::kStep <= cols) {
+          for (int i = 0; i < W::kStep; ++i) panel[i] = from[i];
         } else {
-          for (int i = 0; i < kLanes; ++i) panel[i] = r0 + r < n_rows && k + i < cols ? from[i] : 0;
+          for (int i = 0; i < W::kStep; ++i)
+            panel[i] = r0 + r < n_rows && k + i < cols ? from[i] : 0;
         }
       }
     }
@@ -179,13 +212,13 @@ void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
 
 // The products of columns [k, k_end) of kRows rows and kT tokens. Sums of earlier columns are read
 // from `carried` [kRows][kT][16], and the new sums are written there; after the last columns the
-// outputs are written instead. `ahead` is prefetched meanwhile, a line for every 16 columns.
+// outputs are written instead. `ahead` is prefetched meanwhile, a line for every step.
 template <class W, int kT>
 void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, int64_t k,
                 int64_t k_end, float* carried, int64_t row, int64_t n_rows, int64_t token,
                 const float* ahead) {
   const int64_t cols = task.cols;
-  const float* x = task.x + token * padded_cols(cols);
+  const float* x = task.x + token * words<W>(cols) + k / W::kStep * kT * kLanes;
   F32x16 sums[kRows][kT];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -194,24 +227,26 @@ void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, i
       sums[r][t] = k == 0 ? zero() : load(carried + (r * kT + t) * kLanes);
   }
   panel += k * kRows;
-  for (; k + kLanes <= k_end; k += kLanes, panel += kRows * kLanes, ahead += kLanes) {
+  for (; k + W::kStep <= k_end; k += W::kStep, panel += kRows * W::kStep) {
     __builtin_prefetch(ahead, 0, 2);
-    F32x16 rows[kRows];
+    ahead += kLanes;
+    decltype(W::load(panel)) rows[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) rows[r] = W::load(panel + r * kLanes);
+    for (int r = 0; r < kRows; ++r) rows[r] = W::load(panel + r * W::kStep);
 #pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load(x + k * kT + t * kLanes);
+    for (int t = 0; t < kT; ++t, x += kLanes) {
+      const F32x16 xs = load(x);
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
+      for (int r = 0; r < kRows; ++r) sums[r][t] = W::multiply_add(rows[r], xs, sums[r][t]);
     }
   }
   if (k < k_end) {
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load_last<kT>(x + k * kT + t * kLanes, cols - k);
+      const F32x16 xs = load_last<W, kT>(x + t * kLanes, cols - k);
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r][t] = fma(W::load(panel + r * kLanes), xs, sums[r][t]);
+      for (int r = 0; r < kRows; ++r)
+        sums[r][t] = W::multiply_add(W::load(panel + r * W::kStep), xs, sums[r][t]);
     }
   }
   if (k_end == cols) {
@@ -238,6 +273,7 @@ struct Panel {
 // after another.
 template <class W, int kT>
 LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& panel, int64_t token) {
+  constexpr int64_t kChunk = kChunkSteps * W::kStep;
   alignas(64) float carried[kChunkedRows * kT * kLanes];
   for (; token + kT <= task.n_tokens; token += kT) {
     for (int64_t k = 0; k < task.cols; k += kChunk) {
@@ -245,10 +281,10 @@ LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& pan
       const auto* rows = panel.data;
       float* sums = carried;
       // Prefetch the columns or tokens after these; each row of tiles prefetches a part.
-      const float* ahead = task.x + token * padded_cols(task.cols) + k_end * kT;
+      const float* ahead = task.x + token * words<W>(task.cols) + words<W>(k_end) * kT;
       for (int64_t r = panel.row; r < panel.row_end; r += kRows, rows += panel.stride) {
         panel_tile<W, kT>(task, rows, k, k_end, sums, r, panel.row_end - r, token, ahead);
-        ahead += k_end - k;
+        ahead += words<W>(k_end - k);
         if (task.cols > kChunk) sums += kRows * kT * kLanes;
       }
     }
@@ -262,11 +298,11 @@ LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& pan
 template <class W>
 void linear(const FloatLinearTask& task) {
   using Element = typename W::Element;
-  const int64_t stride = padded_cols(task.cols) * kRows;
+  const int64_t stride = words<W>(task.cols) / kLanes * W::kStep * kRows;
   constexpr int64_t kRoom =
       kLinearScratch * static_cast<int64_t>(sizeof(float)) / static_cast<int64_t>(sizeof(Element));
   int64_t panel_rows = kRoom / stride * kRows;
-  if (task.cols > kChunk && panel_rows > kChunkedRows) panel_rows = kChunkedRows;
+  if (task.cols > kChunkSteps * W::kStep && panel_rows > kChunkedRows) panel_rows = kChunkedRows;
   if (task.n_tokens < kPanelTokens || panel_rows == 0) {
     linear_direct<W>(task);
     return;
@@ -281,25 +317,33 @@ void linear(const FloatLinearTask& task) {
 
 }  // namespace
 
-void pack_tokens(const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
-                 int64_t token_end, float* packed) {
-  const int64_t width = padded_cols(cols);
+void pack_tokens(FloatType products, const float* x, int64_t n_tokens, int64_t cols,
+                 int64_t token_begin, int64_t token_end, float* packed) {
+  const bool pairs = products == FloatType::kBF16;
+  const int64_t step = pairs ? PairsOfBf16::kStep : kLanes;
+  const int64_t width = (cols + step - 1) / step * kLanes;
   for (int64_t token = token_begin; token < token_end; token += kTokens) {
     const int64_t n = token + kTokens < n_tokens ? kTokens : n_tokens - token;
     for (int64_t t = 0; t < n; ++t) {
       const float* from = x + (token + t) * cols;
-      float* to = packed + token * width + t * kLanes;
-      int64_t k = 0;
-      for (; k + kLanes <= cols; k += kLanes, to += n * kLanes) store(load(from + k), to);
-      if (k < cols) store(load_partial(from + k, cols - k), to);
+      for (int64_t k = 0; k < width / kLanes * step; k += kLanes) {
+        const F32x16 values = k < cols ? load_at(from, k, cols) : zero();
+        float* to = packed + token * width + (k / step * n + t) * kLanes;
+        if (pairs) {
+          store_bf16(values, reinterpret_cast<uint16_t*>(to) + k % step);
+        } else {
+          store(values, to);
+        }
+      }
     }
   }
 }
 
 void linear_float(const FloatLinearTask& task) {
-  const auto of_type = task.type == FloatType::kF16    ? linear<StoredF16>
-                       : task.type == FloatType::kBF16 ? linear<StoredBf16>
-                                                       : linear<StoredF32>;
+  const auto of_type = task.products == FloatType::kBF16 ? linear<PairsOfBf16>
+                       : task.type == FloatType::kF16    ? linear<Floats<StoredF16>>
+                       : task.type == FloatType::kBF16   ? linear<Floats<StoredBf16>>
+                                                         : linear<Floats<StoredF32>>;
   of_type(task);
 }
 

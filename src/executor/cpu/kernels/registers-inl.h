@@ -102,8 +102,8 @@ LIMPID_INLINE uint16_t float_to_half(float value) {
 
 // fma and fused_minus, a * b + c and c - a * b, are rounded once. max and min are a > b ? a : b and
 // a < b ? a : b: the second operand when either is NaN or both are zeros. to_int and to_halves
-// round to nearest even. to_bytes takes numbers from -128 to 127. Bit i of not_less is set unless
-// a[i] < b[i], so also where either is NaN.
+// round to nearest even. to_bytes takes numbers from -128 to 127, and to_words below 2^16. Bit i of
+// not_less is set unless a[i] < b[i], so also where either is NaN.
 namespace native {
 
 #if defined(__AVX512F__)
@@ -129,6 +129,7 @@ LIMPID_INLINE NativeI8 to_bytes(NativeI32 a) { return __builtin_convertvector(a,
 LIMPID_INLINE NativeF32 from_bfloats(NativeU16 a) {
   return NativeF32(NativeU32(_mm512_cvtepu16_epi32(__m256i(a))) << 16);
 }
+LIMPID_INLINE NativeU16 to_words(NativeU32 a) { return __builtin_convertvector(a, NativeU16); }
 
 #elif defined(__AVX2__)
 
@@ -152,8 +153,12 @@ LIMPID_INLINE NativeF32 from_halves(NativeU16 a) { return _mm256_cvtph_ps(__m128
 LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
   return NativeU16(_mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
-LIMPID_INLINE NativeI8
-to_bytes(NativeI32 a) {  // GCC 12 takes the lanes one by one for a conversion
+// GCC 12 takes the lanes one by one for a conversion.
+LIMPID_INLINE NativeU16 to_words(NativeU32 a) {
+  return NativeU16(_mm_packus_epi32(_mm256_castsi256_si128(__m256i(a)),
+                                    _mm256_extracti128_si256(__m256i(a), 1)));
+}
+LIMPID_INLINE NativeI8 to_bytes(NativeI32 a) {
   const __m128i words =
       _mm_packs_epi32(_mm256_castsi256_si128(__m256i(a)), _mm256_extracti128_si256(__m256i(a), 1));
   return __builtin_bit_cast(NativeI8, _mm_cvtsi128_si64(_mm_packs_epi16(words, words)));
@@ -162,6 +167,7 @@ to_bytes(NativeI32 a) {  // GCC 12 takes the lanes one by one for a conversion
 #else
 
 LIMPID_INLINE NativeI8 to_bytes(NativeI32 a) { return __builtin_convertvector(a, NativeI8); }
+LIMPID_INLINE NativeU16 to_words(NativeU32 a) { return __builtin_convertvector(a, NativeU16); }
 LIMPID_INLINE NativeF32 from_bfloats(NativeU16 a) {
   return NativeF32(__builtin_convertvector(a, NativeU32) << 16);
 }
@@ -206,6 +212,28 @@ LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
 LIMPID_INLINE NativeF32 fused_minus(NativeF32 a, NativeF32 b, NativeF32 c) { return fma(-a, b, c); }
 
 #endif
+
+// A bfloat16 is the upper half of an f32. Rounds to nearest even; a NaN keeps its upper half and
+// becomes quiet.
+LIMPID_INLINE NativeU16 to_bfloats(NativeF32 a) {
+  const auto bits = NativeU32(a);
+  const NativeU32 rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
+  const auto is_nan = NativeI32(bits & 0x7FFF'FFFFU) > 0x7F80'0000;
+  return to_words(is_nan ? (bits >> 16) | 0x40U : rounded);
+}
+
+// Of a lane's two bfloats, those in the upper halves are multiplied and added first, then those in
+// the lower halves. Each product is exact, and each sum is rounded. The instruction of
+// AVX512_BF16 does the same, but treats numbers below 2^-126 as zeros.
+LIMPID_INLINE NativeF32 add_pair_products(NativeI32 a, NativeI32 b, NativeF32 sum) {
+#if defined(__AVX512BF16__)
+  return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, a), __builtin_bit_cast(__m512bh, b));
+#else
+  constexpr int32_t kUpper = -0x10000;
+  sum = fma(NativeF32(a & kUpper), NativeF32(b & kUpper), sum);
+  return fma(NativeF32(a << 16), NativeF32(b << 16), sum);
+#endif
+}
 
 }  // namespace native
 

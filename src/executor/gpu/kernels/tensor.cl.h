@@ -1,4 +1,4 @@
-// Linear layers on tensor cores, for `--gpu-products f16`: y[t, r] = x[t] . W[r] + bias[r] with W
+// Linear layers on tensor cores, for `--products f16`: y[t, r] = x[t] . W[r] + bias[r] with W
 // and x rounded to halves and sums in f32. Fragments are those of fragments.cl.h.
 //
 // A dot product does not care which of its columns are called 2t. So of a chunk of 32 columns item

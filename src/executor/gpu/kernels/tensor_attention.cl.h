@@ -1,4 +1,4 @@
-// Causal attention on tensor cores, for `--gpu-products f16`: what attention.cl.h computes, with
+// Causal attention on tensor cores, for `--products f16`: what attention.cl.h computes, with
 // q, K, V and the weights rounded to halves and sums in f32. Fragments are those of fragments.cl.h.
 //
 // A warp owns 16 rows of results and keeps them in registers, as Dao 2023 (arXiv:2307.08691) does.
