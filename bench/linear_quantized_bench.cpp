@@ -134,7 +134,8 @@ struct Bench {
     }
     const AlignedBuffer x = activations(n_tokens, cols);
     std::vector<float> y(static_cast<size_t>(n_tokens * rows));
-    const bool nibbles = packed_layout(first.format()).code_kind == CodeKind::kNibble;
+    const PackedLayout layout = packed_layout(first.format());
+    const bool nibbles = layout.low_bits + layout.high_bits <= 4 && !layout.has_levels;
     double best_time = 1e9;
     double best_memory = 0;
     double best_product = 0;

@@ -70,7 +70,8 @@ float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
       int dot = 0;
       int q_sum = 0;
       for (int k = 0; k < 16; ++k) {
-        dot += (codes.codes[col - super_col + half + k] - layout.zero) * x_half.q[k];
+        const int code = codes.codes[col - super_col + half + k];
+        dot += ((layout.has_levels ? kLevels[code] : code) - layout.zero) * x_half.q[k];
         q_sum += x_half.q[k];
       }
       sum = std::fma(x_half.scale, static_cast<float>(dot), sum);

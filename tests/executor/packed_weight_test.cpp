@@ -23,11 +23,15 @@ int read_code(const PackedLayout& layout, const uint8_t* super, int r, int col) 
   const int block = col / kScaleBlock;
   const int k = col % kScaleBlock;
   const uint8_t* codes = super + layout.codes_offset + block * layout.code_block_bytes;
-  const auto stored = [&](int i) { return codes[i / 4 * 64 + r * 4 + i % 4]; };
-  if (layout.code_kind == CodeKind::kByte) return stored(k);
-  const int low = (stored(k % 16) >> (k / 16 * 4)) & 0x0f;
-  if (layout.code_kind == CodeKind::kNibble) return low;
-  return low | (((stored(16 + k / 16 * 4 + k % 4) >> (k % 16 / 4 * 2)) & 3) << 4);
+  // A part of the code, of which the first register is register `first` of the block.
+  const auto part = [&](int first, int n_bits) {
+    const int group = k / 4, n_groups = 8 / n_bits;
+    const int byte = codes[(first + group / n_groups) * 64 + r * 4 + k % 4];
+    return byte >> (group % n_groups * n_bits) & ((1 << n_bits) - 1);
+  };
+  int code = part(0, layout.low_bits);
+  if (layout.high_bits > 0) code |= part(layout.low_bits, layout.high_bits) << layout.low_bits;
+  return layout.has_levels ? kLevels[code] : code;
 }
 
 float half_at(const uint8_t* super, int offset, int i) {

@@ -10,13 +10,21 @@ namespace limpid {
 namespace {
 
 constexpr std::pair<DType, PackedFormat> kPackedFormats[] = {
-    {DType::kQ4_0, PackedFormat::kQ4_0},   {DType::kQ4_1, PackedFormat::kQ4_1},
-    {DType::kQ5_0, PackedFormat::kQ8_0},   {DType::kQ5_1, PackedFormat::kQ5_1},
-    {DType::kQ8_0, PackedFormat::kQ8_0},   {DType::kQ2_K, PackedFormat::kQ2_K},
-    {DType::kQ3_K, PackedFormat::kQ6_K},   {DType::kQ4_K, PackedFormat::kQ4_K},
-    {DType::kQ5_K, PackedFormat::kQ5_K},   {DType::kQ6_K, PackedFormat::kQ6_K},
-    {DType::kIQ4_NL, PackedFormat::kQ8_0}, {DType::kIQ4_XS, PackedFormat::kIQ4_XS},
+    {DType::kQ4_0, PackedFormat::kQ4_0},     {DType::kQ4_1, PackedFormat::kQ4_1},
+    {DType::kQ5_0, PackedFormat::kQ5_0},     {DType::kQ5_1, PackedFormat::kQ5_1},
+    {DType::kQ8_0, PackedFormat::kQ8_0},     {DType::kQ2_K, PackedFormat::kQ2_K},
+    {DType::kQ3_K, PackedFormat::kQ3_K},     {DType::kQ4_K, PackedFormat::kQ4_K},
+    {DType::kQ5_K, PackedFormat::kQ5_K},     {DType::kQ6_K, PackedFormat::kQ6_K},
+    {DType::kIQ4_NL, PackedFormat::kIQ4_NL}, {DType::kIQ4_XS, PackedFormat::kIQ4_XS},
 };
+
+constexpr bool levels_are_those_of_the_file() {
+  for (size_t i = 0; i < kIq4Levels.size(); ++i) {
+    if (kLevels[i] != kIq4Levels[i] + 128) return false;
+  }
+  return true;
+}
+static_assert(levels_are_those_of_the_file());
 
 // Writes n codes, of which word(k) gives those from k on.
 template <class Word>
@@ -32,11 +40,11 @@ void take_nibbles(const uint8_t* qs, int n, uint8_t* codes) {
 
 // Bit j of a byte of qh is the fifth of code j. A copy of the byte for each code keeps its own bit;
 // 0x7f more carries any bit into the highest, which is shifted to the fifth.
-void add_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes, uint8_t first_code) {
+void add_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes) {
   write_codes(codes, kBlock, [&](int k) {
     const uint64_t bits = each(qh[k / 8]) & 0x8040201008040201;
     const uint64_t fifth = ((bits + each(0x7f)) & each(0x80)) >> 3;
-    return load8(codes + k) + fifth + each(first_code);
+    return load8(codes + k) | fifth;
   });
 }
 
@@ -44,24 +52,12 @@ void add_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes, uint8_t first_code) 
 template <class Block>
 void take_codes(const Block& block, uint8_t* codes) {
   take_nibbles(block.qs, 16, codes);
-  // Without a minimum the code is q - 16, as (q + 112) - 128.
-  if constexpr (requires { block.qh; })
-    add_fifth_bits(
-        block.qh, codes, requires { block.m; } ? 0 : 112);
+  if constexpr (requires { block.qh; }) add_fifth_bits(block.qh, codes);
 }
 
 void take_codes(const BlockQ8_0& block, uint8_t* codes) {
   std::memcpy(codes, block.qs, kBlock);
   write_codes(codes, kBlock, [&](int k) { return load8(codes + k) ^ each(0x80); });  // q + 128
-}
-
-void look_up_levels(uint8_t* codes) {
-  for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(kIq4Levels[codes[k]] + 128);
-}
-
-void take_codes(const BlockIQ4_NL& block, uint8_t* codes) {
-  take_nibbles(block.qs, 16, codes);
-  look_up_levels(codes);
 }
 
 void take_super_block(const BlockQ2_K& block, BlockCodes& out) {
@@ -75,7 +71,6 @@ void take_super_block(const BlockQ2_K& block, BlockCodes& out) {
   }
 }
 
-// q - 4 as (q + 28) - 32.
 void take_super_block(const BlockQ3_K& block, BlockCodes& out) {
   const auto scales = unpack_q3_scales(block.scales);
   for (int group = 0; group < 16; ++group) {
@@ -85,7 +80,7 @@ void take_super_block(const BlockQ3_K& block, BlockCodes& out) {
     const int shift = 2 * (group / 2 % 4);
     write_codes(out.codes + group * 16, 16, [&](int k) {
       const uint64_t third = load8(hmask + k) >> (group / 2) & each(1);
-      return ((load8(qs + k) >> shift & each(3)) | third << 2) + each(28);
+      return (load8(qs + k) >> shift & each(3)) | third << 2;
     });
   }
 }
@@ -134,7 +129,6 @@ void take_super_block(const BlockIQ4_XS& block, BlockCodes& out) {
     const int scale = (low | (((scales_h >> (2 * group)) & 3) << 4)) - 32;
     out.int_scale[group] = static_cast<uint8_t>(scale);
     take_nibbles(block.qs + group * 16, 16, out.codes + group * 32);
-    look_up_levels(out.codes + group * 32);
   }
 }
 

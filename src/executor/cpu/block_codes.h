@@ -1,11 +1,9 @@
 // The contents of file blocks, taken apart: codes, scales and minima, before they are interleaved.
 //
-// Twelve file types share nine packed layouts (quantized_linear.h), because a weight is always
+// A weight is always
 //   scale * (code - zero) + minimum
-// and a type whose codes have fewer bits fits into a layout with more. Q5_0 has 5-bit codes less
-// 16; in the layout of Q8_0, whose codes are less 128, q - 16 is written as (q + 112) - 128. The
-// IQ4 types look their 16 levels up in a table; packed, the levels themselves are the codes.
-// Nothing is rounded: the packed weight has exactly the values of the file.
+// where the IQ4 types have the level of the code (kLevels) in place of the code. Nothing is
+// rounded: the packed weight has exactly the values of the file.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +27,7 @@ constexpr uint64_t each(uint8_t byte) { return byte * uint64_t{0x010101010101010
 
 // One row's share of a superblock of its PackedFormat (64 or 256 columns). The weight in column k
 // is
-//   scale(k) * (codes[k] - layout.zero) + minimum(k)
+//   scale(k) * (codes[k] - layout.zero) + minimum(k), or kLevels[codes[k]] for codes[k],
 // with scale and minimum f16 per 32 columns, or factor * int_scale and -(factor * int_minimum).
 // What the format does not have is not set.
 struct BlockCodes {

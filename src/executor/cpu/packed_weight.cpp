@@ -15,39 +15,38 @@
 namespace limpid {
 namespace {
 
-// Bytes of a row's 32 codes as they are stored.
-constexpr int stored_bytes(CodeKind kind) {
-  return kind == CodeKind::kByte ? 32 : kind == CodeKind::kNibble ? 16 : 24;
+// Writes kBits bits of each of a row's 32 codes, from bit `shift` on, to 4 kBits bytes: 8 / kBits
+// groups of four codes, one above the other, to four bytes.
+template <int kBits>
+void store_bits(const uint8_t* codes, int shift, uint8_t* stored) {
+  constexpr int kGroups = 8 / kBits;
+  for (int i = 0; i < kBits; ++i) {
+    uint32_t bits = 0;
+    for (int g = 0; g < kGroups; ++g) {
+      uint32_t group = 0;
+      std::memcpy(&group, codes + (i * kGroups + g) * 4, 4);
+      bits |= (group >> shift & static_cast<uint32_t>(each((1 << kBits) - 1))) << (kBits * g);
+    }
+    std::memcpy(stored + i * 4, &bits, 4);
+  }
 }
 
-template <CodeKind kKind>
+template <int kLow, int kHigh>
 void store_codes(const uint8_t* codes, uint8_t* stored) {
-  if constexpr (kKind == CodeKind::kByte) {
-    std::memcpy(stored, codes, kScaleBlock);
-    return;
-  }
-  for (int k = 0; k < 16; k += 8)
-    store8((load8(codes + k) & each(0x0f)) | (load8(codes + 16 + k) << 4 & each(0xf0)), stored + k);
-  if constexpr (kKind == CodeKind::kNibble) return;
-  for (int half = 0; half < 2; ++half) {  // bits 4 and 5 of 16 columns, four columns in a word
-    uint32_t words[4];
-    std::memcpy(words, codes + half * 16, 16);
-    const uint32_t pairs = (words[0] >> 4 & 0x03030303) | (words[1] >> 2 & 0x0c0c0c0c) |
-                           (words[2] & 0x30303030) | (words[3] << 2 & 0xc0c0c0c0);
-    std::memcpy(stored + 16 + half * 4, &pairs, 4);
-  }
+  store_bits<kLow>(codes, 0, stored);
+  if constexpr (kHigh > 0) store_bits<kHigh>(codes, kLow, stored + 4 * kLow);
 }
 
 using RowCodes = BlockCodes[kGroupRows];
 
 // Writes the codes of all blocks of a superblock, four bytes of each row in turn.
-template <CodeKind kKind>
+template <int kLow, int kHigh>
 void interleave_codes(const RowCodes& rows, int n_blocks, uint8_t* to) {
-  constexpr int kBytes = stored_bytes(kKind);
+  constexpr int kBytes = 4 * (kLow + kHigh);
   for (int block = 0; block < n_blocks; ++block) {
     uint8_t stored[kGroupRows][kBytes];
     for (int r = 0; r < kGroupRows; ++r)
-      store_codes<kKind>(rows[r].codes + block * kScaleBlock, stored[r]);
+      store_codes<kLow, kHigh>(rows[r].codes + block * kScaleBlock, stored[r]);
     for (int i = 0; i < kBytes; i += 4) {
       for (int r = 0; r < kGroupRows; ++r, to += 4) std::memcpy(to, stored[r] + i, 4);
     }
@@ -71,13 +70,13 @@ void write_super_block(const PackedLayout& layout, const RowCodes& rows, uint8_t
         super[layout.int_minimum_offset + i * kGroupRows + r] = row.int_minimum[i];
     }
   }
-  uint8_t* codes = super + layout.codes_offset;
-  if (layout.code_kind == CodeKind::kByte)
-    interleave_codes<CodeKind::kByte>(rows, layout.n_blocks, codes);
-  else if (layout.code_kind == CodeKind::kNibble)
-    interleave_codes<CodeKind::kNibble>(rows, layout.n_blocks, codes);
-  else
-    interleave_codes<CodeKind::kNibbleAndPair>(rows, layout.n_blocks, codes);
+  const auto interleave = layout.low_bits == 8    ? interleave_codes<8, 0>
+                          : layout.low_bits == 2  ? layout.high_bits == 0 ? interleave_codes<2, 0>
+                                                                          : interleave_codes<2, 1>
+                           : layout.high_bits == 0 ? interleave_codes<4, 0>
+                          : layout.high_bits == 1 ? interleave_codes<4, 1>
+                                                  : interleave_codes<4, 2>;
+  interleave(rows, layout.n_blocks, super + layout.codes_offset);
 }
 
 }  // namespace

@@ -16,21 +16,26 @@ inline constexpr int kGroupRows = 16;   // rows that a packed weight interleaves
 inline constexpr int kScaleBlock = 32;  // columns of a block
 inline constexpr int kHalfBlock = 16;   // activations that share a scale
 
-// The layouts in memory. Each is named after the file type that it fits exactly; file types in
-// brackets are packed into it too, with wider codes than they need (block_codes.h).
+// The layouts in memory. Each is named after the file type that is packed into it.
 enum class PackedFormat : uint8_t {
   kQ4_0,    // 4-bit codes less 8, f16 scale per 32
   kQ4_1,    // 4-bit codes, f16 scale and minimum per 32
   kQ4_K,    // 4-bit codes, u8 scale and minimum per 32, f16 factors of both per 256
-  kQ2_K,    // 4-bit codes, u8 scale and minimum per 16, f16 factors of both per 256
-  kQ8_0,    // 8-bit codes less 128, f16 scale per 32  [Q5_0, IQ4_NL]
-  kQ5_1,    // 8-bit codes, f16 scale and minimum per 32
-  kQ5_K,    // 8-bit codes, u8 scale and minimum per 32, f16 factors of both per 256
-  kIQ4_XS,  // 8-bit codes less 128, i8 scale per 32, its f16 factor per 256
-  kQ6_K,    // 4 + 2 bit codes less 32, i8 scale per 16, its f16 factor per 256  [Q3_K]
+  kIQ4_NL,  // 4-bit codes of levels, f16 scale per 32
+  kIQ4_XS,  // 4-bit codes of levels, i8 scale per 32, its f16 factor per 256
+  kQ2_K,    // 2-bit codes, u8 scale and minimum per 16, f16 factors of both per 256
+  kQ3_K,    // 2 + 1 bit codes less 4, i8 scale per 16, its f16 factor per 256
+  kQ5_0,    // 4 + 1 bit codes less 16, f16 scale per 32
+  kQ5_1,    // 4 + 1 bit codes, f16 scale and minimum per 32
+  kQ5_K,    // 4 + 1 bit codes, u8 scale and minimum per 32, f16 factors of both per 256
+  kQ6_K,    // 4 + 2 bit codes less 32, i8 scale per 16, its f16 factor per 256
+  kQ8_0,    // 8-bit codes less 128, f16 scale per 32
 };
 
-enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
+// The 16 levels of the IQ4 formats, and 128 more: each code is replaced by its level before it is
+// multiplied.
+static constexpr uint8_t kLevels[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                        129, 141, 153, 166, 181, 197, 217, 241};
 
 // Why weights are packed at all: files store a row's blocks one after another, each with its scale
 // in front. To multiply such a row, a kernel would load 32 codes, sum the products across a
@@ -44,12 +49,10 @@ enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
 // every array the row is the fastest index. Codes are interleaved so that 64 bytes are 16 rows x 4
 // consecutive columns (a "K group"):
 //   byte 4 r + i of K group g  is the code of row r, column 4 g + i
-// A block of 32 columns has 8 K groups.
-//  - 8-bit codes take 8 registers, one per K group.
-//  - 4-bit codes take 4 registers: register j has K group j in its low nibbles and K group j + 4 in
-//    its high ones.
-//  - 6-bit codes take those 4 for their lower bits, and two more for the upper two bits: register i
-//    has K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7.
+// A block of 32 columns has 8 K groups. Codes of b bits take b registers, each with 8 / b K groups
+// one above the other: of 4-bit codes, register i has K group 2i in its low nibbles and 2i + 1 in
+// its high ones; of 2-bit codes, K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7. Codes of 3, 5
+// and 6 bits are split: the registers of their low 2 or 4 bits, then those of their high 1 or 2.
 // If the columns end within a superblock, its rest is zero.
 //
 // Example, Q4_K with 2,048 columns: a superblock of 256 columns has 32 + 32 bytes of f16 factors,
@@ -57,11 +60,13 @@ enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
 // 2,368 bytes, of which a row group has 8. The file has 16 x 144 = 2,304 bytes for them: scales of
 // 6 bits become bytes.
 struct PackedLayout {
-  int cols;        // columns of a superblock: 64 or 256
-  int n_blocks;    // cols / 32
-  int scale_cols;  // columns that share a scale: 16 or 32
-  CodeKind code_kind;
-  int zero;             // subtracted from each code
+  int cols;             // columns of a superblock: 64 or 256
+  int n_blocks;         // cols / 32
+  int scale_cols;       // columns that share a scale: 16 or 32
+  int low_bits;         // of a code: 2, 4 or 8
+  int high_bits;        // 0, 1 or 2
+  bool has_levels;      // codes are those of kLevels
+  int zero;             // subtracted from each code, or from its level
   bool scales_are_f16;  // an f16 per scale; else an integer times the superblock's f16
   bool has_minimum;
   int scale_offset;        // f16 [n][16]: the scales, or the one factor of the integer scales
@@ -73,14 +78,17 @@ struct PackedLayout {
   int n_bytes;           // of a superblock; a multiple of 64
 };
 
-static constexpr PackedLayout make_packed_layout(CodeKind kind, int zero, bool scales_are_f16,
-                                                 int scale_cols, bool has_minimum) {
+static constexpr PackedLayout make_packed_layout(int low_bits, int high_bits, int zero,
+                                                 bool scales_are_f16, int scale_cols,
+                                                 bool has_minimum, bool has_levels = false) {
   PackedLayout l{};
   l.cols = scales_are_f16 ? 64 : 256;
   l.n_blocks = l.cols / kScaleBlock;
-  l.code_block_bytes = kind == CodeKind::kByte ? 512 : kind == CodeKind::kNibble ? 256 : 384;
+  l.code_block_bytes = 64 * (low_bits + high_bits);
   l.scale_cols = scale_cols;
-  l.code_kind = kind;
+  l.low_bits = low_bits;
+  l.high_bits = high_bits;
+  l.has_levels = has_levels;
   l.zero = zero;
   l.scales_are_f16 = scales_are_f16;
   l.has_minimum = has_minimum;
@@ -105,15 +113,18 @@ static constexpr PackedLayout make_packed_layout(CodeKind kind, int zero, bool s
 static constexpr PackedLayout packed_layout(PackedFormat format) {
   constexpr PackedLayout kLayouts[] = {
       // in the order of PackedFormat
-      make_packed_layout(CodeKind::kNibble, 8, true, 32, false),
-      make_packed_layout(CodeKind::kNibble, 0, true, 32, true),
-      make_packed_layout(CodeKind::kNibble, 0, false, 32, true),
-      make_packed_layout(CodeKind::kNibble, 0, false, 16, true),
-      make_packed_layout(CodeKind::kByte, 128, true, 32, false),
-      make_packed_layout(CodeKind::kByte, 0, true, 32, true),
-      make_packed_layout(CodeKind::kByte, 0, false, 32, true),
-      make_packed_layout(CodeKind::kByte, 128, false, 32, false),
-      make_packed_layout(CodeKind::kNibbleAndPair, 32, false, 16, false),
+      make_packed_layout(4, 0, 8, true, 32, false),
+      make_packed_layout(4, 0, 0, true, 32, true),
+      make_packed_layout(4, 0, 0, false, 32, true),
+      make_packed_layout(4, 0, 128, true, 32, false, true),
+      make_packed_layout(4, 0, 128, false, 32, false, true),
+      make_packed_layout(2, 0, 0, false, 16, true),
+      make_packed_layout(2, 1, 4, false, 16, false),
+      make_packed_layout(4, 1, 16, true, 32, false),
+      make_packed_layout(4, 1, 0, true, 32, true),
+      make_packed_layout(4, 1, 0, false, 32, true),
+      make_packed_layout(4, 2, 32, false, 16, false),
+      make_packed_layout(8, 0, 128, true, 32, false),
   };
   return kLayouts[static_cast<int>(format)];
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "executor/cpu/kernels/registers-inl.h"
+#include "executor/cpu/quantized_linear.h"
 
 #if !defined(__AVX2__)  // plain loops are for reading, and compile slowly when unrolled
 #define LIMPID_UNROLL
@@ -68,13 +69,31 @@ LIMPID_INLINE int32_t load_four(const int8_t* x) {
 
 // ---- bits of codes ------------------------------------------------------------------------------
 
-// Bits kShift .. of every byte, masked.
-template <int kShift, int kMask>
-LIMPID_INLINE Bytes bits_of_bytes(Bytes a) {
-  return Bytes(Words(a) >> kShift) & static_cast<uint8_t>(kMask);
+// kBits bits of every byte, from bit `shift` on.
+template <int kBits>
+LIMPID_INLINE Bytes bits_of_bytes(Bytes a, int shift) {
+  return Bytes(Words(a) >> shift) & static_cast<uint8_t>((1 << kBits) - 1);
 }
-// low + 16 * high, for nibbles and pairs of bits.
-LIMPID_INLINE Bytes join_bits(Bytes low, Bytes high) { return low | Bytes(Words(high) << 4); }
+// low + 2^shift * high, where no bits meet.
+LIMPID_INLINE Bytes join_bits(Bytes low, Bytes high, int shift) {
+  return low | Bytes(Words(high) << shift);
+}
+// kLevels of every byte.
+LIMPID_INLINE Bytes levels_of(Bytes codes) {
+#if defined(__AVX512BW__)
+  const __m128i levels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kLevels));
+  return Bytes(_mm512_shuffle_epi8(_mm512_broadcast_i32x4(levels), __m512i(codes)));
+#elif defined(__AVX2__)
+  const __m128i levels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kLevels));
+  return Bytes(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(levels), __m256i(codes)));
+#elif LIMPID_ISA_neon
+  return Bytes(vqtbl1q_u8(vld1q_u8(kLevels), uint8x16_t(codes)));
+#else
+  Bytes levels{};
+  for (int i = 0; i < kPartBytes; ++i) levels[i] = kLevels[codes[i]];
+  return levels;
+#endif
+}
 
 // ---- the product --------------------------------------------------------------------------------
 
@@ -154,7 +173,7 @@ struct Codes<kMaxCode, true> {
 template <int kMaxCode>
 LIMPID_INLINE Codes<kMaxCode> ready(Bytes bytes) {
   if constexpr (kMaxCode > 63) {
-    return {bits_of_bytes<0, 15>(bytes), bits_of_bytes<4, 15>(bytes)};
+    return {bits_of_bytes<4>(bytes, 0), bits_of_bytes<4>(bytes, 4)};
   } else {
     return {bytes};
   }

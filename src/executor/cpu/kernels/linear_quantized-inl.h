@@ -50,11 +50,18 @@ struct TileCursor {
     return reinterpret_cast<const float*>(field(2 + half));
   }
   LIMPID_INLINE const float* block_sums() const { return reinterpret_cast<const float*>(field(4)); }
-  // -zero times the sum of a half's integers.
+  // -zero times the sum of a half's integers. Records have it for 8, 32 and 128.
   template <int kZero>
-  LIMPID_INLINE const int32_t* starts(int half) const {
-    static_assert(kZero == 0 || kZero == 8 || kZero == 32 || kZero == 128);
-    return reinterpret_cast<const int32_t*>(field((kZero == 8 ? 5 : kZero == 32 ? 7 : 9) + half));
+  LIMPID_INLINE int32_t start(int half, int t) const {
+    if constexpr (kZero == 0) {
+      return 0;
+    } else if constexpr (kZero == 4 || kZero == 16) {
+      return start<2 * kZero>(half, t) / 2;
+    } else {
+      static_assert(kZero == 8 || kZero == 32 || kZero == 128);
+      constexpr int kField = kZero == 8 ? 5 : kZero == 32 ? 7 : 9;
+      return reinterpret_cast<const int32_t*>(field(kField + half))[t];
+    }
   }
   LIMPID_INLINE void next_block() { record += slots * kActivationRecord; }
 };
@@ -92,9 +99,8 @@ struct RowGroups {
 template <PackedFormat kFormat>
 struct BlockKernel {
   static constexpr PackedLayout kLayout = packed_layout(kFormat);
-  static constexpr int kMaxCode = kLayout.code_kind == CodeKind::kByte     ? 255
-                                  : kLayout.code_kind == CodeKind::kNibble ? 15
-                                                                           : 63;
+  static constexpr int kBits = kLayout.low_bits + kLayout.high_bits;
+  static constexpr int kMaxCode = kLayout.has_levels || kBits == 8 ? 255 : kBits <= 4 ? 15 : 63;
   using Group = Codes<kMaxCode>;
   using Sum = DotSum<kMaxCode>;
 
@@ -109,24 +115,22 @@ struct BlockKernel {
   // The most tokens of one call of groups_times_tokens; larger tiles are divided.
   static constexpr int kMaxTokens = kHasPairs ? 8 : kParts == 1 ? 16 : kMaxCode == 15 ? 8 : 4;
 
-  // K group g (constant once loops are unrolled) of a block's codes, for the rows of one part.
+  // K group g (constant once loops are unrolled) of kBitsOfCode bits, for the rows of one part.
+  template <int kBitsOfCode>
+  static LIMPID_INLINE Bytes load_bits(const uint8_t* codes, int g) {
+    constexpr int kGroups = 8 / kBitsOfCode;  // in a register
+    const Bytes bytes = load_bytes(codes + 64 * (g / kGroups));
+    return kGroups == 1 ? bytes : bits_of_bytes<kBitsOfCode>(bytes, kBitsOfCode * (g % kGroups));
+  }
+  // K group g of a block's codes.
   static LIMPID_INLINE Group load_group(const uint8_t* codes, int g) {
-    if constexpr (kLayout.code_kind == CodeKind::kByte) {
-      return ready<kMaxCode>(load_bytes(codes + 64 * g));
-    } else {
-      const Bytes both = load_bytes(codes + 64 * (g % 4));
-      const Bytes low = g < 4 ? bits_of_bytes<0, 15>(both) : bits_of_bytes<4, 15>(both);
-      if constexpr (kLayout.code_kind == CodeKind::kNibble) {
-        return ready<kMaxCode>(low);
-      } else {
-        const Bytes pairs = load_bytes(codes + 256 + 64 * (g / 4));
-        const Bytes high = g % 4 == 0   ? bits_of_bytes<0, 3>(pairs)
-                           : g % 4 == 1 ? bits_of_bytes<2, 3>(pairs)
-                           : g % 4 == 2 ? bits_of_bytes<4, 3>(pairs)
-                                        : bits_of_bytes<6, 3>(pairs);
-        return ready<kMaxCode>(join_bits(low, high));
-      }
+    Bytes bytes = load_bits<kLayout.low_bits>(codes, g);
+    if constexpr (kLayout.high_bits > 0) {
+      const Bytes high = load_bits<kLayout.high_bits>(codes + 64 * kLayout.low_bits, g);
+      bytes = join_bits(bytes, high, kLayout.low_bits);
     }
+    if constexpr (kLayout.has_levels) bytes = levels_of(bytes);
+    return ready<kMaxCode>(bytes);
   }
 
   // Scale i of the superblock as f32, for the rows of one part.
@@ -155,9 +159,6 @@ struct BlockKernel {
   static constexpr int kHalves = kLayout.scale_cols / kHalfBlock;
   static constexpr int kSpans = 2 / kHalves;
 
-  static LIMPID_INLINE int32_t start(const TileCursor& x, int half, int t) {
-    return kLayout.zero == 0 ? 0 : x.template starts<kLayout.zero>(half)[t];
-  }
   // sum + s times the integer sums `dot` of a half. The first half of a span starts the sum.
   static LIMPID_INLINE Floats add_scaled(const TileCursor& x, int half, int t, Ints dot,
                                          Floats sum) {
@@ -173,7 +174,7 @@ struct BlockKernel {
     Sum dots[kGroups][kStep];
     LIMPID_UNROLL
     for (int t = 0; t < kStep; ++t) {
-      const int32_t start_of_token = start(x, half, first + t);
+      const int32_t start_of_token = x.template start<kLayout.zero>(half, first + t);
       LIMPID_UNROLL
       for (int u = 0; u < kGroups; ++u) dots[u][t].begin(start_of_token);
     }

@@ -10,9 +10,9 @@ void linear_quantized(const LinearTask& task) {
   using enum PackedFormat;
   static constexpr void (*kLinear[])(const LinearTask&) = {
       // in the order of PackedFormat
-      linear_packed<kQ4_0>, linear_packed<kQ4_1>,   linear_packed<kQ4_K>,
-      linear_packed<kQ2_K>, linear_packed<kQ8_0>,   linear_packed<kQ5_1>,
-      linear_packed<kQ5_K>, linear_packed<kIQ4_XS>, linear_packed<kQ6_K>};
+      linear_packed<kQ4_0>,   linear_packed<kQ4_1>, linear_packed<kQ4_K>, linear_packed<kIQ4_NL>,
+      linear_packed<kIQ4_XS>, linear_packed<kQ2_K>, linear_packed<kQ3_K>, linear_packed<kQ5_0>,
+      linear_packed<kQ5_1>,   linear_packed<kQ5_K>, linear_packed<kQ6_K>, linear_packed<kQ8_0>};
   kLinear[static_cast<int>(task.format)](task);
 }
 

@@ -1,4 +1,4 @@
-// The products with 4-bit codes.
+// The products with codes of 2 and 4 bits.
 #include "executor/cpu/kernels/linear_quantized-inl.h"
 
 namespace limpid::LIMPID_ISA {

@@ -1,0 +1,12 @@
+// The products with codes of 3, 5 and 6 bits, which are stored in two parts.
+#include "executor/cpu/kernels/linear_quantized-inl.h"
+
+namespace limpid::LIMPID_ISA {
+
+template void linear_packed<PackedFormat::kQ3_K>(const LinearTask&);
+template void linear_packed<PackedFormat::kQ5_0>(const LinearTask&);
+template void linear_packed<PackedFormat::kQ5_1>(const LinearTask&);
+template void linear_packed<PackedFormat::kQ5_K>(const LinearTask&);
+template void linear_packed<PackedFormat::kQ6_K>(const LinearTask&);
+
+}  // namespace limpid::LIMPID_ISA
