@@ -20,7 +20,8 @@ constexpr std::pair<DType, PackedFormat> kPackedFormats[] = {
 
 constexpr bool levels_are_those_of_the_file() {
   for (size_t i = 0; i < kIq4Levels.size(); ++i) {
-    if (kLevels[i] != kIq4Levels[i] + 128) return false;
+    if (kLevels[i] != kIq4Levels[i] + 128 || kLevels[i] != kLowDigits[i] + 16 * kHighDigits[i])
+      return false;
   }
   return true;
 }

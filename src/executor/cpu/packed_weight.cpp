@@ -16,16 +16,21 @@ namespace limpid {
 namespace {
 
 // Writes kBits bits of each of a row's 32 codes, from bit `shift` on, to 4 kBits bytes: 8 / kBits
-// groups of four codes, one above the other, to four bytes.
+// groups of four codes, one above the other, to four bytes. Two groups at a time: the upper half of
+// a word of eight codes is shifted to kBits above the lower half.
 template <int kBits>
 void store_bits(const uint8_t* codes, int shift, uint8_t* stored) {
-  constexpr int kGroups = 8 / kBits;
+  if constexpr (kBits == 8) {
+    std::memcpy(stored, codes, kScaleBlock);
+    return;
+  }
+  constexpr int kPairs = 4 / kBits;  // of groups
   for (int i = 0; i < kBits; ++i) {
     uint32_t bits = 0;
-    for (int g = 0; g < kGroups; ++g) {
-      uint32_t group = 0;
-      std::memcpy(&group, codes + (i * kGroups + g) * 4, 4);
-      bits |= (group >> shift & static_cast<uint32_t>(each((1 << kBits) - 1))) << (kBits * g);
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const uint64_t groups =
+          load8(codes + (i * kPairs + pair) * 8) >> shift & each((1 << kBits) - 1);
+      bits |= static_cast<uint32_t>(groups | groups >> (32 - kBits)) << (2 * kBits * pair);
     }
     std::memcpy(stored + i * 4, &bits, 4);
   }

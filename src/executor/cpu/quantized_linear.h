@@ -33,9 +33,13 @@ enum class PackedFormat : uint8_t {
 };
 
 // The 16 levels of the IQ4 formats, and 128 more: each code is replaced by its level before it is
-// multiplied.
-static constexpr uint8_t kLevels[16] = {1,   24,  45,  63,  79,  93,  106, 118,
-                                        129, 141, 153, 166, 181, 197, 217, 241};
+// multiplied. In hexadecimal, because some kernels multiply the digits.
+static constexpr uint8_t kLevels[16] = {0x01, 0x18, 0x2D, 0x3F, 0x4F, 0x5D, 0x6A, 0x76,
+                                        0x81, 0x8D, 0x99, 0xA6, 0xB5, 0xC5, 0xD9, 0xF1};
+static constexpr uint8_t kLowDigits[16] = {0x1, 0x8, 0xD, 0xF, 0xF, 0xD, 0xA, 0x6,
+                                           0x1, 0xD, 0x9, 0x6, 0x5, 0x5, 0x9, 0x1};
+static constexpr uint8_t kHighDigits[16] = {0x0, 0x1, 0x2, 0x3, 0x4, 0x5, 0x6, 0x7,
+                                            0x8, 0x8, 0x9, 0xA, 0xB, 0xC, 0xD, 0xF};
 
 // Why weights are packed at all: files store a row's blocks one after another, each with its scale
 // in front. To multiply such a row, a kernel would load 32 codes, sum the products across a

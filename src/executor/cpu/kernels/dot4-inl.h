@@ -78,27 +78,28 @@ LIMPID_INLINE Bytes bits_of_bytes(Bytes a, int shift) {
 LIMPID_INLINE Bytes join_bits(Bytes low, Bytes high, int shift) {
   return low | Bytes(Words(high) << shift);
 }
-// kLevels of every byte.
-LIMPID_INLINE Bytes levels_of(Bytes codes) {
+// table[c] for every byte c < 16.
+LIMPID_INLINE Bytes look_up(const uint8_t (&table)[16], Bytes codes) {
 #if defined(__AVX512BW__)
-  const __m128i levels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kLevels));
-  return Bytes(_mm512_shuffle_epi8(_mm512_broadcast_i32x4(levels), __m512i(codes)));
+  const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  return Bytes(_mm512_shuffle_epi8(_mm512_broadcast_i32x4(entries), __m512i(codes)));
 #elif defined(__AVX2__)
-  const __m128i levels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kLevels));
-  return Bytes(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(levels), __m256i(codes)));
+  const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  return Bytes(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), __m256i(codes)));
 #elif LIMPID_ISA_neon
-  return Bytes(vqtbl1q_u8(vld1q_u8(kLevels), uint8x16_t(codes)));
+  return Bytes(vqtbl1q_u8(vld1q_u8(table), uint8x16_t(codes)));
 #else
-  Bytes levels{};
-  for (int i = 0; i < kPartBytes; ++i) levels[i] = kLevels[codes[i]];
-  return levels;
+  Bytes found{};
+  for (int i = 0; i < kPartBytes; ++i) found[i] = table[codes[i]];
+  return found;
 #endif
 }
 
 // ---- the product --------------------------------------------------------------------------------
 
-// Codes<kMaxCode> holds a K group of codes in the form that is multiplied; ready() makes it. A
-// DotSum<kMaxCode> adds up to 8 K groups for one token:
+// Codes<kMaxCode> holds a K group of codes in the form that is multiplied; ready() makes it, and
+// ready_levels() that of their levels (kLevels). A DotSum<kMaxCode> adds up to 8 K groups for one
+// token:
 //   begin(start); add(0, codes, x); add(1, codes, x + 4); …; end()
 //   -> start + sum over g, i of codes[g].byte[4r + i] * x[4g + i], for each row r.
 
@@ -118,6 +119,7 @@ template <int kMaxCode>
 LIMPID_INLINE Codes<kMaxCode> ready(Bytes bytes) {
   return {bytes};
 }
+LIMPID_INLINE Codes<255> ready_levels(Bytes codes) { return {look_up(kLevels, codes)}; }
 
 template <int kMaxCode>
 struct DotSum {
@@ -177,6 +179,9 @@ LIMPID_INLINE Codes<kMaxCode> ready(Bytes bytes) {
   } else {
     return {bytes};
   }
+}
+LIMPID_INLINE Codes<255> ready_levels(Bytes codes) {
+  return {look_up(kLowDigits, codes), look_up(kHighDigits, codes)};
 }
 
 // Fixes a sum in its register, where it is. GCC puts off all the additions of a block to its end,

@@ -129,8 +129,11 @@ struct BlockKernel {
       const Bytes high = load_bits<kLayout.high_bits>(codes + 64 * kLayout.low_bits, g);
       bytes = join_bits(bytes, high, kLayout.low_bits);
     }
-    if constexpr (kLayout.has_levels) bytes = levels_of(bytes);
-    return ready<kMaxCode>(bytes);
+    if constexpr (kLayout.has_levels) {
+      return ready_levels(bytes);
+    } else {
+      return ready<kMaxCode>(bytes);
+    }
   }
 
   // Scale i of the superblock as f32, for the rows of one part.
