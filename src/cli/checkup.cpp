@@ -211,7 +211,8 @@ std::vector<Finding> judge(const Checkup& checkup) {
   judge_speed(checkup, findings);
   judge_gpus(checkup, findings);
   judge_first_chat(checkup, findings);
-  std::ranges::stable_partition(findings, &Finding::is_problem);
+  std::stable_partition(findings.begin(), findings.end(),
+                        [](const Finding& finding) { return finding.is_problem; });
   return findings;
 }
 

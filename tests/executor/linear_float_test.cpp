@@ -144,6 +144,7 @@ TEST_P(LinearFloat, MultipliesOnlyWeightsOfBf16AsBf16) {
     tensors.push_back(random_tensor(dtype, 40, 96, 2 + tensors.size()));
   const Weight table = load_table(*faster, tokens);
   std::vector<Projection> together;
+  together.reserve(tensors.size());
   for (const Tensor& tensor : tensors)
     together.push_back({faster->load_weight({"w", tensor, WeightUse::kProjection}), {}, {}});
   faster->reserve(30, 1);

@@ -197,7 +197,7 @@ class SmallDevice final : public DelegatingExecutor {
   uint64_t n_bytes_;
 };
 
-MemoryPlan plan_on(uint64_t n_bytes, OpenOptions options) {
+MemoryPlan plan_on(uint64_t n_bytes, const OpenOptions& options) {
   const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
   const Devices devices{std::make_unique<SmallDevice>(n_bytes), make_cpu_executor({1, ""}), "small",
                         "cpu"};

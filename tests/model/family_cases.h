@@ -25,6 +25,7 @@ struct FamilyCase {
   bool has_split_qkv = false;  // of GPT-2: three matrices in place of attn_qkv
 };
 
+// The name is googletest's. NOLINTNEXTLINE(readability-identifier-naming)
 inline void PrintTo(const FamilyCase& c, std::ostream* out) { *out << c.name; }
 
 inline std::shared_ptr<const Checkpoint> checkpoint_of(const FamilyCase& c) {
