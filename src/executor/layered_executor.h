@@ -13,6 +13,7 @@
 // prompt. They are not those of either executor alone.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,7 +83,7 @@ class LayeredExecutor final : public Executor {
   };
   // An activation, on one executor or on both.
   struct Slot {
-    Activation on[2];
+    std::array<Activation, 2> on;
     bool is_free = true;
   };
 

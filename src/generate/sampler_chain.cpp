@@ -92,7 +92,7 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
   for (const auto& given : options.custom) {
     LIMPID_CHECK(ArgumentError, given != nullptr, "[sampler] a custom sampler is null");
     auto own = given->clone();
-    custom.push_back(own ? std::move(own) : given);
+    custom.push_back(own != nullptr ? own : given);
     if (std::ranges::find(names, given->name()) == names.end()) samplers_.push_back(custom.back());
   }
   for (const auto name : names) {

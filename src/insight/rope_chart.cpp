@@ -29,6 +29,7 @@ std::vector<double> wavelengths_of(const std::vector<double>& frequencies) {
 // One point for each pair.
 std::vector<SvgPoint> points_of(const std::vector<double>& wavelengths) {
   std::vector<SvgPoint> points;
+  points.reserve(wavelengths.size());
   for (const double wavelength : wavelengths)
     points.push_back({static_cast<double>(points.size()), wavelength});
   return points;

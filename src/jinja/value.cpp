@@ -91,7 +91,7 @@ DictObject::DictObject(Budget& budget, Entries unique, Index index, int depth)
       index_(std::move(index)) {}
 
 // As in Python, a key that comes again keeps its place and gets the new value.
-std::shared_ptr<DictObject> DictObject::create(Budget& budget, Entries entries) {
+std::shared_ptr<DictObject> DictObject::create(Budget& budget, Entries&& entries) {
   Entries unique;
   Index index;
   int depth = 0;

@@ -164,7 +164,7 @@ class GeneratorObject : public Object {
 // Keys in the order of insertion. Any hashable value is a key; 1, 1.0 and true are the same.
 struct DictObject : Object {
   using Entries = std::vector<std::pair<Value, Value>>;
-  static std::shared_ptr<DictObject> create(Budget& budget, Entries entries);
+  static std::shared_ptr<DictObject> create(Budget& budget, Entries&& entries);
   // Return null for an unknown key. The second function is for keys that are text, and needs no
   // Value.
   const Value* find(Budget& budget, const Value& key) const;  // throws Fault: not hashable

@@ -95,6 +95,7 @@ const ModelClass& model_class_of(const Checkpoint& canonical) {
   }
   if (const ModelClass* found = find_model_class(*architecture)) return *found;
   std::vector<std::string_view> known;  // several classes in a row may share one
+  known.reserve(std::size(kClasses));
   for (const ModelClass& one : kClasses) known.push_back(one.architecture);
   known.erase(std::unique(known.begin(), known.end()), known.end());
   throw UnsupportedError(

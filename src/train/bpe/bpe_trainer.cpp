@@ -151,7 +151,7 @@ TokenizerSpec tokenizer_spec(const TrainedBpe& trained) {
     const std::string& left = trained.pieces[static_cast<size_t>(merge.left)];
     const std::string& right = trained.pieces[static_cast<size_t>(merge.right)];
     if (std::ranges::find(special, left + right) == special.end())
-      spec.merges.push_back(left + " " + right);
+      spec.merges.push_back(fmt::format("{} {}", left, right));
   }
   return spec;
 }
