@@ -91,28 +91,23 @@ TEST(TimingExecutor, CountsAProductInParts) {
   EXPECT_EQ(output->flops.f32, 2 * 3 * 50 * 64);
 }
 
-TEST(TimingExecutor, CountsProductsWithQuantisedMatricesAsInt8) {
-  TinyShape shape;
-  shape.dtype = DType::kQ8_0;
-  TimedModel timed(shape);
-  testing::run_in_chunks(*timed.model, some_tokens(5, 50), 5);
-  const std::vector<OpTime> times = timed.timer->take();
-  const OpTime* down = find(times, "linear ffn_down");
-  ASSERT_NE(down, nullptr);
-  EXPECT_EQ(down->flops.int8, 2 * 5 * shape.n_layers * shape.d_model * shape.d_ff);
-  EXPECT_EQ(down->flops.sum(), down->flops.int8);
-}
-
-TEST(TimingExecutor, CountsProductsWithMatricesOfBf16Apart) {
-  TinyShape shape;
-  shape.dtype = DType::kBF16;
-  TimedModel timed(shape);
-  testing::run_in_chunks(*timed.model, some_tokens(5, 50), 5);
-  const std::vector<OpTime> times = timed.timer->take();
-  const OpTime* down = find(times, "linear ffn_down");
-  ASSERT_NE(down, nullptr);
-  EXPECT_EQ(down->flops.bf16, 2 * 5 * shape.n_layers * shape.d_model * shape.d_ff);
-  EXPECT_EQ(down->flops.sum(), down->flops.bf16);
+TEST(TimingExecutor, CountsProductsByTheTypeOfTheMatrix) {
+  struct Kind {
+    DType dtype;
+    double FlopCount::*count;
+  };
+  for (const auto& [dtype, count] :
+       {Kind{DType::kQ8_0, &FlopCount::int8}, {DType::kBF16, &FlopCount::bf16}}) {
+    TinyShape shape;
+    shape.dtype = dtype;
+    TimedModel timed(shape);
+    testing::run_in_chunks(*timed.model, some_tokens(5, 50), 5);
+    const std::vector<OpTime> times = timed.timer->take();
+    const OpTime* down = find(times, "linear ffn_down");
+    ASSERT_NE(down, nullptr);
+    EXPECT_EQ(down->flops.*count, 2 * 5 * shape.n_layers * shape.d_model * shape.d_ff);
+    EXPECT_EQ(down->flops.sum(), down->flops.*count);
+  }
 }
 
 }  // namespace
