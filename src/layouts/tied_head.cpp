@@ -1,11 +1,11 @@
 #include "layouts/tied_head.h"
 
+#include <cstring>
 #include <string_view>
 
 #include "base/check.h"
 
 namespace limpid {
-
 namespace {
 
 constexpr const char* kHead = "output.weight";
@@ -14,6 +14,16 @@ constexpr const char* kHead = "output.weight";
 void leave_head(Checkpoint& checkpoint, std::string_view their_name, std::string_view why) {
   checkpoint.erase(kHead);
   checkpoint.unused_tensors.push_back(fmt::format("{} ({})", their_name, why));
+}
+
+// Whether both matrices have the same bytes. To know it, both are read, up to the first difference.
+bool equals_embedding(const Checkpoint& checkpoint) {
+  if (checkpoint.find("token_embd.weight") == nullptr) return false;
+  Tensor storage[2];
+  const TensorView embedding = checkpoint.read("token_embd.weight", storage[0]);
+  const TensorView head = checkpoint.read(kHead, storage[1]);
+  return embedding.dtype == head.dtype && embedding.shape == head.shape &&
+         std::memcmp(embedding.data, head.data, head.n_bytes()) == 0;
 }
 
 }  // namespace
@@ -35,7 +45,8 @@ void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
     throw_format_error(checkpoint.path, their_name,
                        "is missing, and tie_word_embeddings is not true");
   }
-  if (*tied && there) leave_head(checkpoint, their_name, "the embeddings are tied");
+  if (*tied && there && equals_embedding(checkpoint))
+    leave_head(checkpoint, their_name, "the embeddings are tied");
 }
 
 }  // namespace limpid

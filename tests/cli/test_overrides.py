@@ -138,6 +138,12 @@ class Overrides(unittest.TestCase):
 
         tied = json.dumps(json.loads(CONFIG) | {"tie_word_embeddings": True})
         text = self.succeed("inspect", self.model, "--config", tied)
+        self.assertIn("embeddings untied", text)
+        self.assertNotIn("\n  lm_head.weight (", text)
+        tensors = nano_gpt()
+        tensors["lm_head.weight"] = tensors["transformer.wte.weight"]
+        safetensors.numpy.save_file(tensors, self.model)
+        text = self.succeed("inspect", self.model, "--config", tied)
         self.assertIn("embeddings tied", text)
         self.assertIn("does not use\n", text)
         self.assertIn("\n  lm_head.weight (", text)

@@ -135,20 +135,27 @@ TEST(HuggingFaceGpt2, HeedsEveryKey) {
 }
 
 TEST(HuggingFaceGpt2, TiesItsHeadUnlessToldOtherwise) {
-  const auto untied = [](Checkpoint& checkpoint) {
-    checkpoint.tensors["lm_head.weight"] = *checkpoint.find("wpe.weight");
-    std::vector<float> values(50 * 64, 0.25F);
-    checkpoint.owned.push_back(std::make_shared<Tensor>(Tensor::of(Shape{50, 64}, values)));
-    checkpoint.tensors["lm_head.weight"] = checkpoint.owned.back()->view();
-    checkpoint.tensor_order.emplace_back("lm_head.weight");
+  const auto with_head = [](const TensorView& head) {
+    return [head](Checkpoint& checkpoint) {
+      checkpoint.tensors["lm_head.weight"] = head;
+      checkpoint.tensor_order.emplace_back("lm_head.weight");
+    };
   };
+  const std::vector<float> values(50 * 64, 0.25F);
+  const Tensor other = Tensor::of(Shape{50, 64}, values);
   const auto plain = logits_with([](Checkpoint&) {});
-  EXPECT_EQ(logits_with(untied), plain);  // transformers ties by default, whatever is there
-  EXPECT_NE(logits_with([&](Checkpoint& checkpoint) {
-              untied(checkpoint);
-              set("tie_word_embeddings", metadata_value(false))(checkpoint);
+  EXPECT_EQ(logits_with([&](Checkpoint& checkpoint) {
+              with_head(*checkpoint.find("wte.weight"))(checkpoint);
             }),
             plain);
+  // transformers ties by default, but not what has different values.
+  const auto untied = logits_with(with_head(other.view()));
+  EXPECT_NE(untied, plain);
+  EXPECT_EQ(logits_with([&](Checkpoint& checkpoint) {
+              with_head(other.view())(checkpoint);
+              set("tie_word_embeddings", metadata_value(false))(checkpoint);
+            }),
+            untied);
   EXPECT_THROW(logits_with(set("tie_word_embeddings", metadata_value(false))), FormatError);
 }
 

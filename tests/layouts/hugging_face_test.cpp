@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "executor/executors.h"
 #include "layouts/rope_scaling.h"
 #include "limpid/error.hpp"
@@ -351,13 +353,28 @@ TEST(HuggingFace, AWindowOfMistralThatIsNotWrittenDown) {
   EXPECT_NO_THROW(open(HuggingFaceFolder({}, config)));
 }
 
-TEST(HuggingFace, TiedWeightsLeaveAnOutputMatrixAside) {
+TEST(HuggingFace, TiedWeightsLeaveAnEqualOutputMatrixAside) {
   const TinyShape shape;
   HuggingFaceFolder folder(shape);
   const auto expected = logits_of(folder.path(), shape);
-  folder.write_with("lm_head.weight", Tensor(DType::kF32, {shape.vocab_size, shape.d_model}));
+  const auto checkpoint = testing::tiny_checkpoint(shape);
+  Tensor copy(DType::kF32, {shape.vocab_size, shape.d_model});
+  std::memcpy(copy.data(), checkpoint->find("token_embd.weight")->data, copy.view().n_bytes());
+  folder.write_with("lm_head.weight", copy);
   EXPECT_EQ(open(folder).unused_tensors,
             std::vector<std::string>{"lm_head.weight (the embeddings are tied)"});
+  EXPECT_EQ(logits_of(folder.path(), shape), expected);
+}
+
+// As transformers 5 does; formerly it ignored the matrix.
+TEST(HuggingFace, AnOutputMatrixThatContradictsTheConfigurationIsUsed) {
+  TinyShape shape;
+  shape.tied = false;
+  json config = config_of(shape);
+  const auto expected = logits_of(HuggingFaceFolder(shape, config).path(), shape);
+  config["tie_word_embeddings"] = true;
+  const HuggingFaceFolder folder(shape, config);
+  EXPECT_TRUE(open(folder).unused_tensors.empty());
   EXPECT_EQ(logits_of(folder.path(), shape), expected);
 }
 
