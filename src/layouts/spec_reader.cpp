@@ -53,6 +53,11 @@ int64_t SpecReader::count_or(std::string_view name, int64_t fallback, int64_t la
   return value;
 }
 
+double SpecReader::required_positive(std::string_view name) {
+  if (!contains(name)) fail(name, "is missing; the model cannot be run without it");
+  return positive_or(name, 1);
+}
+
 double SpecReader::positive_or(std::string_view name, double fallback) {
   const double value = typed(name, &Metadata::number).value_or(fallback);
   if (!std::isfinite(value) || value <= 0) fail(name, "is {}, expected a number above 0", value);

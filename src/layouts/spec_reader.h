@@ -37,6 +37,8 @@ class SpecReader {
   int64_t size_or(std::string_view name, int64_t fallback, int64_t largest);
   // Like size_or, but 0 is allowed.
   int64_t count_or(std::string_view name, int64_t fallback, int64_t largest);
+  // Returns a finite number > 0; throws FormatError when the key is absent.
+  double required_positive(std::string_view name);
   // Returns a finite number > 0, or `fallback` when the key is absent.
   double positive_or(std::string_view name, double fallback);
   std::string string_or(std::string_view name, std::string_view fallback);

@@ -83,7 +83,12 @@ Metadata keys_of(const NamedConfiguration& named) {
   below.integer("feed_forward_length", named.d_ff);
   below.integer("vocab_size", named.vocab_size);
   below.integer("attention.head_count", named.n_heads);
-  if (find_model_class(named.architecture)->family == Family::kGpt2) return keys;
+  if (find_model_class(named.architecture)->family == Family::kGpt2) {
+    below.number("attention.layer_norm_epsilon", 1e-5);
+    return keys;
+  }
+  const bool is_qwen = std::string_view(named.architecture).starts_with("qwen");
+  below.number("attention.layer_norm_rms_epsilon", is_qwen ? 1e-6 : 1e-5);
   below.integer("attention.head_count_kv", named.n_kv_heads);
   below.integer("attention.key_length", named.head_dim);
   below.integer("attention.value_length", named.head_dim);

@@ -41,7 +41,7 @@ void read_gpt2_keys(SpecReader& reader, DecoderSpec& spec) {
                 spec.d_model);
   }
   spec.head_dim = spec.d_model / spec.n_heads;
-  spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_epsilon", 1e-5));
+  spec.norm_eps = static_cast<float>(reader.required_positive("attention.layer_norm_epsilon"));
   spec.mlp = read_choice<MlpKind>(reader, "hidden_activation",
                                   {{"gelu_tanh", MlpKind::kGeluTanh},
                                    {"gelu_erf", MlpKind::kGeluErf},

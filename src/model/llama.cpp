@@ -100,7 +100,7 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
 
 void read_llama_keys(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& spec) {
   spec.row_order = checkpoint.row_order.value_or(model_class_of(checkpoint).gguf_row_order);
-  spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_rms_epsilon", 1e-5));
+  spec.norm_eps = static_cast<float>(reader.required_positive("attention.layer_norm_rms_epsilon"));
   read_attention(reader, spec);
   read_rope(reader, checkpoint, spec);
 }

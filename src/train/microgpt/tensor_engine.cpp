@@ -48,6 +48,7 @@ Metadata keys_of(const Shape& shape) {
   integer("embedding_length", shape.n_embd);
   integer("feed_forward_length", 4 * shape.n_embd);
   integer("attention.head_count", shape.n_head);
+  keys.set("gpt2.attention.layer_norm_epsilon", {1e-5, "f32"});
   return keys;
 }
 
