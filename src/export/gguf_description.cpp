@@ -225,6 +225,7 @@ GgufDescription described_for_gguf(const Checkpoint& canonical) {
     const DecoderSpec spec = read_spec(described);
     described.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
     described.metadata.set(spec.architecture + ".vocab_size", {spec.vocab_size, "u32"});
+    description.remarks.emplace_back("the model has no tokenizer, so none was written");
     return description;
   }
   TokenizerSpec spec = tokenizer_spec_from(canonical);

@@ -221,13 +221,20 @@ std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& 
 // params.json contains fewer values than the model has: a model with biases, head norms or another
 // feature that Meta's code does not have is refused.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
-  LIMPID_CHECK(
-      UnsupportedError,
-      model_class_of(checkpoint).has_meta_layout && spec.head_dim * spec.n_heads == spec.d_model &&
-          spec.rope.n_rot == spec.head_dim && checkpoint.find("blk.0.attn_q.bias") == nullptr &&
-          checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,
-      "{}: Meta's layout supports only Llama models, and this {} model differs", checkpoint.path,
-      spec.architecture);
+  const auto require = [&](bool holds, std::string_view what) {
+    LIMPID_CHECK(UnsupportedError, holds, "{}: Meta's layout cannot express this model's {}",
+                 checkpoint.path, what);
+  };
+  const auto has_none = [&](std::string_view ending) {
+    return std::ranges::none_of(checkpoint.tensors,
+                                [&](const auto& tensor) { return tensor.first.ends_with(ending); });
+  };
+  require(model_class_of(checkpoint).has_meta_layout,
+          fmt::format("architecture, {}", spec.architecture));
+  require(spec.head_dim * spec.n_heads == spec.d_model, "width of a head");
+  require(spec.rope.n_rot == spec.head_dim, "partial rotation");
+  require(has_none(".bias"), "biases");
+  require(has_none("attn_q_norm.weight"), "norms of heads");
   Json json;
   json["dim"] = spec.d_model;
   json["n_layers"] = spec.n_layers;
@@ -253,10 +260,7 @@ std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
                       {"low_freq_factor", 1.0},
                       {"high_freq_factor", 4.0},
                       {"original_max_position_embeddings", 8192}};
-  LIMPID_CHECK(
-      UnsupportedError, scaling == metas,
-      "{}: Meta's params.json can express only one rotary scaling, and this model has another",
-      checkpoint.path);
+  require(scaling == metas, "rotary scaling, only that of Llama 3.1");
   json["use_scaled_rope"] = true;
   return json.dump() + "\n";
 }
