@@ -7,6 +7,7 @@
 // the weights, chat at the end.
 #include "cli/open_model.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/check.h"
@@ -29,6 +30,16 @@ void log_opened(const Model& model, double seconds) {
   print_log(fmt::format("{} ({}): {}, {}, {} tokens of vocabulary, context {}; opened in {:.2f} s",
                         model.checkpoint().path, model.checkpoint().format, spec.architecture,
                         count(spec.n_layers, "layer"), spec.vocab_size, model.n_ctx(), seconds));
+}
+
+// Products of bf16 are those of weights of bf16, which this model may not have.
+void note_unused_products(const Model& model, const OpenOptions& options) {
+  const auto is_bf16 = [](const auto& tensor) { return tensor.second.dtype == DType::kBF16; };
+  if (options.products != "bf16" || std::ranges::any_of(model.checkpoint().tensors, is_bf16))
+    return;
+  print_log(
+      "--products bf16 changes nothing: no weight of this model is bf16; --quantize bf16 makes "
+      "them so");
 }
 
 // Measuring takes a moment, so that this is only for -v. A plan that fits need not leave the memory
@@ -122,6 +133,7 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   auto model = open_weights(std::move(checkpoint), reporting_options(flags, bar), wrap).model;
   bar.wipe();
   if (flags.verbose) log_opened(*model, watch.seconds());
+  note_unused_products(*model, flags.options);
   return model;
 }
 
@@ -136,6 +148,7 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   LanguageModel model(Engine::open(model_path(flags), options, wrap));
   bar.wipe();
   if (flags.verbose) log_opened(engine_of(model)->model(), watch.seconds());
+  note_unused_products(engine_of(model)->model(), options);
   const MemoryPlan& plan = model.memory_plan();
   if (model.n_ctx() > plan.n_ctx_train && flags.options.rope_scaling.empty()) {
     print_log(fmt::format(

@@ -79,6 +79,25 @@ class Measures(unittest.TestCase):
             self.assertEqual((test["n_threads"], len(test["samples_ns"])), (1, 2))
             self.assertGreater(test["limit_bytes_per_second"], 1e8)
 
+    def test_products_of_bf16_need_weights_of_bf16(self):
+        for products, quantize, is_noted in (
+            ("bf16", "", True),
+            ("bf16", "bf16", False),
+            ("f32", "", False),
+        ):
+            given = ["-m", TINY, "-p", "hello", "--products", products]
+            with tempfile.TemporaryDirectory() as cache:
+                code, _, err = output(
+                    "logits",
+                    *given,
+                    "-o",
+                    f"{cache}/logits.npy",
+                    *(["--quantize", quantize] if quantize else []),
+                    env={"XDG_CACHE_HOME": cache},
+                )
+            self.assertEqual(code, 0, err)
+            self.assertEqual("--products bf16 changes nothing" in err, is_noted, err)
+
     def test_bench_says_where_the_time_goes(self):
         given = ("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "2", "-t", "1", "--ops")
         code, out, err = output(*given, "-o", "json")
