@@ -191,10 +191,18 @@ Trainer make_trainer(const MicrogptFlags& values) {
                "--sample-only wants --load FILE, a model to draw samples from");
   if (values.load.empty()) return {config, read_data(values), make_engine};
   constexpr std::array kShape = {"--n_embd", "--n_layer", "--n_head", "--block_size"};
+  constexpr std::array kOfTraining = {"--num_steps", "--learning_rate", "--batch_size"};
   for (const Change& change : values.changes) {
     LIMPID_CHECK(ArgumentError, std::ranges::find(kShape, change.option) == kShape.end(),
                  "{} is fixed by --load {}; leave it out", change.option, values.load);
+    LIMPID_CHECK(
+        ArgumentError,
+        !values.sample_only || std::ranges::find(kOfTraining, change.option) == kOfTraining.end(),
+        "{} is of training, and --sample-only does none; leave it out", change.option);
   }
+  LIMPID_CHECK(ArgumentError,
+               !values.sample_only || (values.data.empty() && values.input_url.empty()),
+               "--data is of training, and --sample-only does none; leave it out");
   const auto saved = microgpt::load_model(values.load);
   config.shape = saved.shape;
   return {config, values.sample_only ? Dataset() : read_data(values), saved.alphabet, saved.weights,
@@ -242,6 +250,10 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
   while (run.steps_done() < config.num_steps && !interrupted()) {
     const double loss = run.step(before_update);
     report_step(config, run.steps_done(), loss, json, on_terminal, bar);
+    // Whoever watches can lower the rate, and look at the numbers.
+    LIMPID_CHECK(Error, watch != nullptr || std::isfinite(loss),
+                 "training diverged at step {}: the loss is {}; lower --learning_rate",
+                 run.steps_done(), std::abs(loss));
     if (run.steps_done() % 16 == 0)
       bar.show(run.steps_done(), config.num_steps, fmt::format("loss {:.4f}", loss));
   }

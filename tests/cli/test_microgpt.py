@@ -145,9 +145,19 @@ class Errors(unittest.TestCase):
         self.refused("--n_embed", 16, words=["--n_embd"])
         self.refused("--python-rng", "--preset", "fsharp", words=["--python-rng", "python"])
         self.refused("--sample-only", words=["--load"])
+        for option in ("--num_steps", "--learning_rate", "--batch_size", "--data"):
+            given = ("--load", "model", "--sample-only", option, 1)
+            self.refused(*given, words=[option, "--sample-only does none"])
         self.refused("--data", "a", "--input_url", "b", words=["--data", "--input_url"])
         self.refused("--data", "/no/such/names", words=["/no/such/names"])
         self.refused("--load", "/no/such/model", words=["/no/such/model"])
+
+    def test_a_run_that_diverges_is_not_a_success(self):
+        for engine in ("scalar", "fast", "tensor"):
+            given = ("--engine", engine, "--learning_rate", "1e30", *SHORT, "--num_steps", 9)
+            code, _, err = microgpt(*given)
+            self.assertEqual(code, 1)
+            self.assertRegex(err, r"training diverged at step \d: the loss is (nan|inf); lower --l")
 
     def test_data_without_documents_or_not_utf_8(self):
         with tempfile.TemporaryDirectory() as folder:
