@@ -202,6 +202,8 @@ void print_models() {
 // Throws ArgumentError for an option that would have no effect.
 void check_flags(const PullFlags& values) {
   const bool fetches = !values.list && !values.remove;
+  LIMPID_CHECK(ArgumentError, !values.list || (values.name.empty() && !values.remove),
+               "--list shows all models: leave {} out", values.remove ? "--remove" : values.name);
   LIMPID_CHECK(ArgumentError, fetches || values.folder.empty(),
                "--list and --remove look where pull keeps models by itself: leave --dir out");
   if (!fetches) return;

@@ -130,6 +130,7 @@ PULLING = [
         "--list and --remove look where pull keeps models by itself: leave --dir out",
     ),
     Mistake("limpid pull", "which model? try: limpid pull smollm2"),
+    Mistake("limpid pull --list smollm2", "--list shows all models: leave smollm2 out"),
     Mistake(
         "limpid pull --remove smollm2",
         "smollm2 is not on this machine (limpid pull --list)",
