@@ -20,6 +20,7 @@
 #include "cli/output_path.h"
 #include "tokenizer/tokenizer_json_writer.h"
 #include "train/bpe/bpe_trainer.h"
+#include "train/training_data.h"
 
 namespace limpid::cli {
 namespace {
@@ -117,7 +118,9 @@ struct OpenTexts {
 
 void open_text(const std::string& path, OpenTexts& opened) {
   std::error_code absent;  // read_text says what is wrong
-  if (std::filesystem::is_regular_file(path, absent)) {
+  if (path.ends_with(".jsonl")) {
+    opened.texts.push_back({path, opened.read.emplace_back(read_texts({&path, 1}, "\n"))});
+  } else if (std::filesystem::is_regular_file(path, absent)) {
     const auto bytes = opened.mapped.emplace_back(MappedFile::open(path))->bytes();
     opened.texts.push_back({path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
   } else {
@@ -191,7 +194,8 @@ Command tokenizer_command() {
       "train a tokenizer", "tokenizer train FILE... -o OUT [options]",
       "Learns a byte-level BPE tokenizer from texts and writes it as tokenizer.json, for Limpid "
       "and for Hugging Face's\ntokenizers, whose BpeTrainer learns the same from the same words. "
-      "Each file is one text, unless --lines is\ngiven.",
+      "Each file is one text, unless --lines is\ngiven; of a .jsonl file, as train --data takes "
+      "it, the texts are learned.",
       "limpid tokenizer train wiki.test.raw --vocab-size 8000 -o tokenizer.json\n"
       "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o tokenizer.json\n"
       "echo Hello | limpid tokenizer train - -o tokenizer.json && limpid tokenize -m "

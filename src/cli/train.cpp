@@ -104,7 +104,9 @@ RunSettings settings_of(const TrainFlags& values) {
                "--preset shakespeare-char");
   LIMPID_CHECK(ArgumentError, settings.model.empty() || settings.config.empty(),
                "-m and --config: give one of them{}",
-               values.preset.empty() ? "" : " (the preset has a --config)");
+               values.preset.empty()
+                   ? "; limpid convert makes a model of a bare state dictionary and its --config"
+                   : " (the preset has a --config)");
   LIMPID_CHECK(ArgumentError, !settings.data.empty(), "what to learn from? give --data FILE");
   if (!settings.model.empty()) settings.model = resolve_model(settings.model);
   if (!settings.config.empty()) check_configuration(settings.config);

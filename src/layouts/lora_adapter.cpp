@@ -145,9 +145,13 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
     const LoraNames names = lora_names(target, number);
     const TensorView& tensor = *given.find(name);
     const Shape wanted = is_a ? Shape{config.rank, whole.cols()} : Shape{whole.rows(), config.rank};
-    if (tensor.shape != wanted || !is_plain_float(tensor.dtype)) {
-      throw_format_error(file, name, "is {}, expected floats {}; is the adapter of another model?",
+    if (tensor.shape != wanted) {
+      throw_format_error(file, name, "is {}, expected {}; is the adapter of another model?",
                          tensor.to_string(), wanted.to_string());
+    }
+    if (!is_plain_float(tensor.dtype)) {
+      throw_format_error(file, name, "is {}; adapters are read in f32, f16 and bf16",
+                         tensor.to_string());
     }
     const std::string& ours = is_a ? names.a : names.b;
     if (canonical.tensors.contains(ours)) throw_format_error(file, name, "is a second {}", ours);

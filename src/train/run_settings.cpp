@@ -63,9 +63,10 @@ std::vector<std::string> frozen_parts(const std::string& list, const Checkpoint&
     const auto has_part = [&](const auto& tensor) {
       return tensor.first.find(part) != std::string::npos;
     };
-    LIMPID_CHECK(ArgumentError, std::ranges::any_of(model.tensors, has_part),
-                 "no tensor to freeze has '{}' in its name; `limpid inspect MODEL` lists all names",
-                 part);
+    LIMPID_CHECK(
+        ArgumentError, std::ranges::any_of(model.tensors, has_part),
+        "no tensor to freeze has '{}' in its name; the names are those of GGUF, such as {}", part,
+        model.tensors.empty() ? "" : model.tensors.rbegin()->first);
     parts.push_back(part);
   }
   return parts;
@@ -89,7 +90,7 @@ RunSettings RunSettings::from_json(const std::string& text, const std::string& p
       value = json.at(name).get<std::remove_reference_t<decltype(value)>>();
     });
   } catch (const nlohmann::json::exception& error) {
-    throw_format_error(path, "settings", "{}", error.what());
+    throw_format_error(path, "settings", "are damaged ({})", error.what());
   }
   return settings;
 }
@@ -98,8 +99,9 @@ void RunSettings::check() const {
   LIMPID_CHECK(ArgumentError, model.empty() != config.empty(),
                "name either a model that goes on learning or the configuration of a new one");
   LIMPID_CHECK(ArgumentError, !data.empty(), "no data to learn from");
-  LIMPID_CHECK(ArgumentError, model.empty() || tokenizer.empty(),
-               "a model that goes on learning keeps its own tokenizer");
+  LIMPID_CHECK(ArgumentError, model.empty() || (tokenizer != "bytes" && tokenizer != "chars"),
+               "a model that goes on learning needs the tokenizer of its tokens, not new {}",
+               tokenizer);
   const auto at_least = [](const char* name, auto value, int least) {
     LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", name, value,
                  least);

@@ -80,7 +80,7 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("model", s.model, "MODEL", "the model that goes on learning");
   visit("config", s.config, "NAME|FILE", "a new model: a name, or a config.json");
   visit("tokenizer", s.tokenizer, "FILE|bytes|chars",
-        "the tokenizer of a new model [from the config's folder]");
+        "the tokenizer, if none lies beside the config or the model");
   visit("data", s.data, "FILE...", "texts to learn from");
   visit("val", s.val, "FILE|SHARE",
         "held-out text, or the share of the data that is held out [0.1]");

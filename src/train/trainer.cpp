@@ -114,10 +114,17 @@ void Trainer::update(const StepReport& measured) {
 
 void Trainer::fail_diverged(const Batch& batch, double loss, double norm) {
   const std::string place = model_.find_non_finite(batch);
+  const std::string where = place.empty() ? "" : fmt::format(", first in {}", place);
+  if (n_updates() == 0) {
+    throw DivergedError(
+        fmt::format("the loss is {} and the norm of the gradient {}{}, before any update: the "
+                    "model that was to go on learning is damaged",
+                    std::abs(loss), std::abs(norm), where));
+  }
   throw DivergedError(fmt::format(
       "training diverged at step {}: the loss is {}, the norm of the gradient {}{}; lower the "
       "learning rate or make the warm-up longer",
-      n_updates(), loss, norm, place.empty() ? "" : fmt::format(", first in {}", place)));
+      n_updates(), std::abs(loss), std::abs(norm), where));  // the sign of a NaN means nothing
 }
 
 // ---- held-out loss ------------------------------------------------------------------------------

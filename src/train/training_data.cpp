@@ -50,6 +50,27 @@ DataFile open_data(const std::string& path) {
 
 bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
 
+// The documents of a text: what lies between the lines <|endoftext|>, as files of many stories have
+// them. White space beside such a line belongs to no document.
+std::vector<std::string_view> documents_of(std::string_view text) {
+  constexpr std::string_view kSeparator = "<|endoftext|>";
+  constexpr std::string_view kWhiteSpace = " \t\r\n";
+  std::vector<std::string_view> documents;
+  bool follows_another = false;
+  for (size_t end = 0; end != text.npos; follows_another = true) {
+    end = text.find(kSeparator);
+    std::string_view document = text.substr(0, end);
+    if (follows_another)
+      document.remove_prefix(std::min(document.find_first_not_of(kWhiteSpace), document.size()));
+    if (end != text.npos) {
+      document = document.substr(0, document.find_last_not_of(kWhiteSpace) + 1);
+      text.remove_prefix(end + kSeparator.size());
+    }
+    if (!document.empty()) documents.push_back(document);
+  }
+  return documents;
+}
+
 // Calls body(object, fail) for each line that is not empty. `number` is that of the line before the
 // first one.
 template <class Body>
@@ -69,7 +90,27 @@ void for_each_object(const std::string& path, std::string_view text, int64_t num
   }
 }
 
-// What one thread tokenizes at a time: some lines, or a part of a document.
+// The `text` of a line, or null.
+const std::string* text_in(const Json& object) {
+  const auto found = object.find("text");
+  return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
+}
+
+// The `messages` of a line without a `text`. Calls fail(problem) if they are not what they must be.
+template <class Fail>
+const Json& messages_in(const Json& object, const Fail& fail) {
+  const auto messages = object.find("messages");
+  const auto is_message = [](const Json& message) {
+    return message.is_object() && message.contains("role") && message["role"].is_string();
+  };
+  if (messages == object.end() || !messages->is_array() || messages->empty() ||
+      !std::ranges::all_of(*messages, is_message)) {
+    fail("needs a `text`, or `messages`: a list of objects, each with a `role`");
+  }
+  return *messages;
+}
+
+// What one thread tokenizes at a time: some lines, some documents, or a part of one.
 struct Piece {
   const std::string* path;
   std::string_view text;
@@ -88,26 +129,39 @@ bool can_divide(const TokenizerSpec& spec) {
          std::ranges::find(spec.types, TokenType::kUserDefined) == spec.types.end();
 }
 
-void add_pieces(const std::string& path, const DataText& data, const Tokenizer& tokenizer,
-                std::vector<Piece>& pieces) {
-  bpe::CountOptions options;
-  options.each_line = data.is_json_lines;
-  options.pre_tokenizer = tokenizer.spec().pre_tokenizer;
-  options.part_bytes = kPieceBytes;
-  if (!data.is_json_lines && !can_divide(tokenizer.spec())) {
-    pieces.push_back({&path, data.bytes});
-    return;
-  }
-  const auto parts = bpe::divide_text(data.bytes, options);
+void add_lines(const std::string& path, std::string_view text, std::vector<Piece>& pieces) {
   int64_t n_lines = 0;
-  for (const std::string_view part : parts) {
-    pieces.push_back({&path,
-                      part,
-                      data.is_json_lines,
-                      n_lines,
-                      {part.data() == parts.front().data(), part.data() == parts.back().data()}});
-    if (data.is_json_lines) n_lines += std::ranges::count(part, '\n');
+  for (const std::string_view part :
+       bpe::divide_text(text, {.each_line = true, .part_bytes = kPieceBytes})) {
+    pieces.push_back({&path, part, true, n_lines});
+    n_lines += std::ranges::count(part, '\n');
   }
+}
+
+void add_documents(const std::string& path, std::string_view text, const Tokenizer& tokenizer,
+                   std::vector<Piece>& pieces) {
+  const bool divides = can_divide(tokenizer.spec());
+  std::string_view several;  // whole documents, one after another
+  const auto add_several = [&] {
+    if (!several.empty()) pieces.push_back({&path, std::exchange(several, {})});
+  };
+  for (const std::string_view document : documents_of(text)) {
+    if (document.size() > kPieceBytes && divides) {
+      add_several();
+      const auto parts = bpe::divide_text(
+          document, {.pre_tokenizer = tokenizer.spec().pre_tokenizer, .part_bytes = kPieceBytes});
+      for (const std::string_view part : parts) {
+        const DocumentPart which{part.data() == parts.front().data(),
+                                 part.data() == parts.back().data()};
+        pieces.push_back({&path, part, false, 0, which});
+      }
+      continue;
+    }
+    const char* begin = several.empty() ? document.data() : several.data();
+    several = {begin, document.data() + document.size()};
+    if (several.size() >= kPieceBytes) add_several();
+  }
+  add_several();
 }
 
 // What strftime_now tells the templates: noon on 1 January 2025, UTC. So a run has the same tokens
@@ -149,9 +203,10 @@ TokenRange difference(const std::vector<TokenId>& ids, const std::vector<TokenId
 // Some templates render an earlier answer in another way than the last one: Qwen3's writes
 // "<think></think>" only before the last. And no prompt precedes a first message. There the content
 // is found as what changes with another content, and its end as what follows it in both renderings.
-void append_dialogue(TokenDocuments& documents, const Json& messages, const Tokenizer& tokenizer,
-                     const ChatTemplate& chat_template) {
+void append_dialogue(TokenDocuments& documents, const Json& messages, const Json& tools,
+                     const Tokenizer& tokenizer, const ChatTemplate& chat_template) {
   TemplateInputs inputs;
+  inputs.tools = tools;
   inputs.now = kNow;
   const auto ids_of = [&](size_t n_messages, bool add_generation_prompt,
                           std::optional<size_t> with_other_content = {}) {
@@ -201,21 +256,15 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
             fail(error.what());
           }
         };
-        if (const auto text = object.find("text"); text != object.end() && text->is_string()) {
-          return on_this_line(
-              [&] { append_document(documents, text->get_ref<const std::string&>(), tokenizer); });
-        }
-        const auto messages = object.find("messages");
-        const auto is_message = [](const Json& message) {
-          return message.is_object() && message.contains("role") && message["role"].is_string();
-        };
-        if (messages == object.end() || !messages->is_array() || messages->empty() ||
-            !std::ranges::all_of(*messages, is_message)) {
-          fail("needs a `text`, or `messages`: a list of objects, each with a `role`");
-        }
+        if (const std::string* text = text_in(object))
+          return on_this_line([&] { append_document(documents, *text, tokenizer); });
+        const Json& messages = messages_in(object, fail);
         LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
                      "{} has dialogues, and the model has no chat template to render them", path);
-        on_this_line([&] { append_dialogue(documents, *messages, tokenizer, *chat_template); });
+        const Json tools = object.value("tools", Json());
+        if (!tools.is_null() && !tools.is_array()) fail("`tools` must be a list");
+        on_this_line(
+            [&] { append_dialogue(documents, messages, tools, tokenizer, *chat_template); });
       });
 }
 
@@ -223,7 +272,8 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
 // not know the file.
 void append_text(TokenDocuments& documents, const Piece& piece, const Tokenizer& tokenizer) {
   try {
-    append_document(documents, piece.text, tokenizer, piece.part);
+    for (const std::string_view document : documents_of(piece.text))
+      append_document(documents, document, tokenizer, piece.part);
   } catch (const Error& error) {
     throw ArgumentError(fmt::format("{}: {}", *piece.path, error.what()));
   }
@@ -261,19 +311,22 @@ TokenDocuments tokenize(std::span<const Piece> pieces, const Tokenizer& tokenize
 
 }  // namespace
 
-std::string read_texts(std::span<const std::string> paths) {
+std::string read_texts(std::span<const std::string> paths, std::string_view between) {
   std::string all;
+  const auto add = [&](std::string_view text) { all.append(text).append(between); };
   for (const std::string& path : paths) {
     const DataFile data = open_data(path);
     if (!is_json_lines(path)) {
-      all += data.text;
+      for (const std::string_view document : documents_of(data.text)) add(document);
       continue;
     }
     for_each_object(path, data.text, 0, [&](const Json& object, const auto& fail) {
-      const auto found = object.find("text");
-      if (found == object.end() || !found->is_string())
-        fail("has no `text`, and a tokenizer of characters is made from texts");
-      all += found->get_ref<const std::string&>();
+      if (const std::string* text = text_in(object)) return add(*text);
+      for (const Json& message : messages_in(object, fail)) {
+        const auto content = message.find("content");
+        if (content != message.end() && content->is_string())
+          add(content->get_ref<const std::string&>());
+      }
     });
   }
   return all;
@@ -297,7 +350,13 @@ DocumentView read_documents(std::span<const std::string> paths, const Tokenizer&
     if (auto documents = read_token_cache(cache, key, pool)) return *documents;
   }
   std::vector<Piece> pieces;
-  for (size_t i = 0; i < paths.size(); ++i) add_pieces(paths[i], texts[i], tokenizer, pieces);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (texts[i].is_json_lines) {
+      add_lines(paths[i], texts[i].bytes, pieces);
+    } else {
+      add_documents(paths[i], texts[i].bytes, tokenizer, pieces);
+    }
+  }
   TokenDocuments documents = tokenize(pieces, tokenizer, chat_template, options, pool);
   if (cache.empty()) return documents;
   try {

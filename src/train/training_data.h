@@ -15,9 +15,9 @@ namespace limpid {
 // The name of the text that the program carries (data/tinyshakespeare.txt).
 inline constexpr std::string_view kBuiltInText = "tinyshakespeare";
 
-// Returns the text of the files, one after another. A tokenizer of characters is made from it.
-// Throws as read_documents does.
-std::string read_texts(std::span<const std::string> paths);
+// Returns the text of the files that a tokenizer is made from: the documents and the contents of
+// messages, each with `between` after it. Throws as read_documents does.
+std::string read_texts(std::span<const std::string> paths, std::string_view between = {});
 
 struct DataOptions {
   int n_threads = 0;           // 0: as many as cores
@@ -26,8 +26,9 @@ struct DataOptions {
 };
 
 // Tokenizes files. A file whose name ends in .jsonl has an object in each line: {"text": "…"} is a
-// document; {"messages": [{"role": …, "content": …}, …]} is a dialogue, which is rendered with the
-// chat template. Only the assistant's answers in it are learned. Every other file is one document.
+// document; {"messages": [{"role": …, "content": …}, …], "tools": […]} is a dialogue, which is
+// rendered with the chat template. Only the assistant's answers in it are learned. Every other file
+// is one document, or several with <|endoftext|> between them.
 // `chat_template` may be null if there are no dialogues. The tokens are the same for any number of
 // threads, with a cache and without one. A cache that cannot be read or written is not an error.
 //

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/json_text.h"
 #include "base/parse_number.h"
+#include "base/printable.h"
 #include "base/stopwatch.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
@@ -36,10 +37,12 @@ namespace fs = std::filesystem;
 TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
   const std::string& wanted = settings.tokenizer;
   if (wanted != "bytes" && wanted != "chars") {
-    const std::string path = wanted.empty() ? settings.config : wanted;
+    std::string path = wanted.empty() ? settings.config : wanted;
+    if (wanted.empty() && fs::is_regular_file(path)) path = fs::path(path).parent_path().string();
     TokenizerFiles files = find_tokenizer_files(path);
     LIMPID_CHECK(ArgumentError, has_tokenizer(files),
-                 "{} has no tokenizer; name the file of one, or `bytes` or `chars`", path);
+                 "{} has no tokenizer; name the file of one (--tokenizer), or `bytes` or `chars`",
+                 path);
     return files;
   }
   const std::string path = (fs::path(folder) / "tokenizer.json").string();
@@ -81,13 +84,20 @@ bool begins_anew(const RunSettings& settings, const std::optional<RunFolder::Sav
   return !saved && settings.model.empty();
 }
 
+Checkpoint open_model(const RunSettings& settings) {
+  Checkpoint model = open_model_files({settings.model, settings.tokenizer});
+  LIMPID_CHECK(ArgumentError, has_tokenizer(model),
+               "{} has no tokenizer; name the file of one (--tokenizer)", settings.model);
+  return model;
+}
+
 // Returns the newest checkpoint, or what the run begins with: for a new model, its shapes. The
 // checkpoint of an adapter has only the adapter, so the model is opened too.
 std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
                                                const std::optional<RunFolder::SavedStep>& saved) {
   const RunSettings& settings = folder.settings();
   if (settings.lora > 0) {
-    auto adapted = std::make_shared<Checkpoint>(open_model_files({settings.model}));
+    auto adapted = std::make_shared<Checkpoint>(open_model(settings));
     if (saved) {
       add_lora_adapter(*adapted, saved->path);
     } else {
@@ -97,7 +107,8 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
     return adapted;
   }
   if (begins_anew(settings, saved)) return new_model(settings, folder.path());
-  return std::make_shared<Checkpoint>(open_model_files({saved ? saved->path : settings.model}));
+  return std::make_shared<Checkpoint>(saved ? open_model_files({saved->path})
+                                            : open_model(settings));
 }
 
 // A file of its own, or a share of the data. A share that is too short for one sequence is not held
@@ -121,6 +132,21 @@ DocumentView read_held_out(const RunSettings& settings, int64_t seq_len, Documen
   if (held_out.n_tokens() > seq_len) return held_out;
   documents = all;
   return {};
+}
+
+// A tokenizer may have more tokens than the embedding has rows: one was added to it, and the model
+// was not resized. Texts with none of them can be learned.
+void check_ids(const DocumentView& documents, const Checkpoint& checkpoint,
+               const Tokenizer& tokenizer) {
+  const TensorView* embedding = checkpoint.find("token_embd.weight");
+  if (embedding == nullptr || tokenizer.vocab_size() <= embedding->shape[0]) return;
+  const auto largest = std::ranges::max_element(documents.ids);
+  LIMPID_CHECK(
+      ArgumentError, largest == documents.ids.end() || *largest < embedding->shape[0],
+      "the data has the token {} ({}), and the embedding of {} has {} rows: leave that text "
+      "out, or resize the model",
+      *largest, printable(tokenizer.bytes_of(*largest, true)), checkpoint.path,
+      embedding->shape[0]);
 }
 
 // What a run needs before it takes memory for its model. `plan` decides whether there is enough: a
@@ -157,6 +183,8 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   inputs.held_out = read_held_out(settings, inputs.training.seq_len, inputs.documents,
                                   *inputs.tokenizer, dialogues, data);
   check_length(inputs.documents.n_tokens(), inputs.training.seq_len);
+  check_ids(inputs.documents, checkpoint, *inputs.tokenizer);
+  check_ids(inputs.held_out, checkpoint, *inputs.tokenizer);
   inputs.first_token = inputs.documents.ids.front();
   inputs.training.ranks = options.ranks;
   inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents.n_tokens(),

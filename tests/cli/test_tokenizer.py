@@ -51,6 +51,18 @@ class Train(unittest.TestCase):
         )
         self.assertEqual(len(json.loads(self.out.read_text())["model"]["vocab"]), 270)
 
+    def test_lines_of_json_are_read_as_for_training(self):
+        lines = self.folder / "lines.jsonl"
+        chat = {
+            "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None}]
+        }
+        lines.write_text(f"{json.dumps({'text': TEXT})}\n\n{json.dumps(chat)}\n")
+        plain = self.folder / "plain.txt"
+        plain.write_text(TEXT + "\nhi\n")
+        self.train(plain, "-o", self.out, "--vocab-size", 270)
+        out, _ = self.train(lines, "-o", "-", "--vocab-size", 270)
+        self.assertEqual(out, self.out.read_text())
+
     def test_a_text_that_runs_out_of_pairs(self):
         _, err = self.train(self.text, "-o", self.out, "--vocab-size", 5000)
         self.assertRegex(

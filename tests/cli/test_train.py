@@ -9,6 +9,8 @@ import unittest
 import unittest.mock
 
 import limpid_program
+import numpy
+import safetensors.numpy
 from training_runs import CONFIG, Training
 
 
@@ -241,6 +243,47 @@ class Mistakes(Training):
         self.assertIn(
             "has no tokenizer", self.mistake("train", "--config", self.config, "--data", self.data)
         )
+
+    def test_where_the_tokenizer_comes_from(self):
+        tokenizer = self.folder / "tokenizer.json"
+        self.fine("tokenizer", "train", self.data, "--vocab-size", "262", "-o", tokenizer)
+        rest = ["--data", self.data, "--steps", "1", "--seq-len", "16"]
+        self.fine("train", "--config", self.config, *rest, "--out", self.folder / "a")
+        model = self.folder / "a" / "step-000001"
+        for file in model.glob("tokenizer*.json"):
+            file.unlink()
+        again = ["train", "-m", model, *rest, "--out", self.folder / "b"]
+        self.assertIn("has no tokenizer; name the file of one (--tokenizer)", self.mistake(*again))
+        self.assertIn("not new bytes", self.mistake(*again, "--tokenizer", "bytes"))
+        self.fine(*again, "--tokenizer", tokenizer)
+        larger = self.folder / "larger.json"  # with a token that the embedding has no row for
+        self.fine("tokenizer", "train", self.data, "--vocab-size", "280", "-o", larger)
+        err = self.mistake(*again[:-1], self.folder / "c", "--tokenizer", larger)
+        self.assertRegex(
+            err, r"the data has the token 2[67]\d \(.+\), and the embedding of .+ has 262 rows"
+        )
+
+    def test_a_damaged_model_is_not_a_matter_of_the_rate(self):
+        self.fine(*self.command("a", "--steps", "1"))
+        weights = self.folder / "a" / "step-000001" / "model.safetensors"
+        tensors = safetensors.numpy.load_file(weights)
+        for tensor in tensors.values():
+            tensor[...] = numpy.nan
+        safetensors.numpy.save_file(tensors, weights)
+        model = [
+            "train",
+            "-m",
+            weights.parent,
+            "--data",
+            self.data,
+            "--steps",
+            "1",
+            "--seq-len",
+            "16",
+        ]
+        err = self.mistake(*model, "--out", self.folder / "b")
+        self.assertIn("the loss is nan", err)
+        self.assertIn("before any update: the model that was to go on learning is damaged", err)
 
     def test_folders(self):
         self.fine(*self.command("a", "--steps", "1"))

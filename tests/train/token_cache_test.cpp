@@ -186,5 +186,30 @@ TEST(Pieces, OfADocumentHaveItsTokens) {
             characters->encode(text));
 }
 
+// A file of many stories: each is a document, however long, and on any number of threads.
+TEST(Pieces, AreWholeDocumentsBetweenEndsOfText) {
+  std::string text;
+  std::vector<std::string> stories;
+  for (int i = 0; text.size() < 3'000'000; ++i) {
+    stories.push_back(fmt::format("Story {}. \n\nOnce", i));
+    while (stories.back().size() < (i == 7 ? 2'500'000U : 300U)) stories.back() += " upon a time";
+    text += stories.back() + (i % 2 == 0 ? "\n<|endoftext|>\n" : "<|endoftext|>");
+  }
+  text += "<|endoftext|> \n<|endoftext|>\n";  // what is empty is not a document
+  const TempFolder folder;
+  const std::string path = folder.write("stories.txt", text);
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  TokenDocuments expected;
+  for (const std::string& story : stories) append_document(expected, story, *tokenizer);
+  for (const int n_threads : {1, 3}) {
+    const DocumentView documents =
+        read_documents({&path, 1}, *tokenizer, nullptr, {.n_threads = n_threads});
+    EXPECT_TRUE(content(documents) == content(expected)) << n_threads;
+  }
+  std::string all;
+  for (const std::string& story : stories) all += story + "|";
+  EXPECT_TRUE(read_texts({&path, 1}, "|") == all);
+}
+
 }  // namespace
 }  // namespace limpid

@@ -255,6 +255,23 @@ constexpr const char* kTwoAnswers =
     R"({"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "the mat"}, )"
     R"({"role": "user", "content": "a dog"}, {"role": "assistant", "content": "a log"}]})";
 
+TEST(Dialogues, ShowTheirTools) {
+  const std::string rendering =
+      "{% if tools %}({{ tools[0].name }}){% endif %}"
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }};{% endfor %}";
+  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
+  const auto tokenizer = tokenizer_from(model);
+  const TempFolder folder;
+  const std::string messages =
+      R"({"messages": [{"role": "user", "content": "the cat"}], "tools": )";
+  const std::string path = folder.write("a.jsonl", messages + R"([{"name": "the"}]})");
+  const ChatTemplate chat_template(rendering);
+  const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
+  EXPECT_EQ(tokenizer->decode(documents.ids), "(the)[user]the cat;");
+  const std::string wrong = folder.write("b.jsonl", messages + "7}");
+  EXPECT_THROW(read_documents({&wrong, 1}, *tokenizer, &chat_template), FormatError);
+}
+
 // As Qwen3's: the last answer only has thoughts before it.
 TEST(Dialogues, LearnAnswersThatAreRenderedUnlikeTheLastOne) {
   const std::string rendering =
