@@ -150,24 +150,31 @@ std::string Continuation::take_text() { return std::exchange(ready_, ""); }
 
 bool Continuation::needs_shift(int64_t n_tokens, int64_t n_ctx) {
   if (n_tokens < n_ctx) return false;
+  if (options_.n_predict == GenerationOptions::kUntilContextIsFull) {
+    finish(StopReason::kLength);
+    return false;
+  }
+  n_full_ = n_tokens;
   if (options_.context_shift) return true;
-  if (options_.n_predict != GenerationOptions::kUntilContextIsFull)
-    throw ContextOverflowError(
-        n_tokens + 1, n_ctx,
-        context_needed(n_tokens + 1, options_.n_predict < 0
-                                         ? options_.n_predict
-                                         : options_.n_predict - std::ssize(result_.ids)));
-  finish(StopReason::kLength);
-  return false;
+  throw ContextOverflowError(
+      n_tokens + 1, n_ctx,
+      context_needed(n_tokens + 1, options_.n_predict < 0
+                                       ? options_.n_predict
+                                       : options_.n_predict - std::ssize(result_.ids)));
 }
 
 // A model that was trained with BOS before each text is much worse without it, so a shift never
-// drops BOS.
+// drops BOS, except in a context that holds only one token. A wish that leaves nothing to drop is
+// lowered: an error would come only when the context is full, and the text up to then would be
+// lost.
 int64_t Continuation::n_keep() const {
+  constexpr int64_t kLeastMoved = 4;  // tokens that a shift may drop or move, as in llama.cpp
   const int64_t wanted = options_.n_keep < 0 ? n_prompt_ : options_.n_keep;
   const bool has_bos =
       tokenizer_ && !history_.empty() && tokenizer_->spec().bos == history_.front();
-  return std::max<int64_t>(wanted, has_bos ? 1 : 0);
+  const int64_t n_kept =
+      std::max<int64_t>(std::min(wanted, n_full_ - kLeastMoved), has_bos ? 1 : 0);
+  return std::min(n_kept, n_full_ - 1);
 }
 
 // Without a limit on the answer, a third of the prompt is a guess at its length.
@@ -178,11 +185,12 @@ int64_t context_needed(int64_t n_tokens, int64_t n_predict) {
 
 std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep) {
   const int64_t n_kept = std::clamp<int64_t>(n_keep, 0, std::ssize(tokens));
-  const int64_t n_dropped = (std::ssize(tokens) - n_kept) / 2;
+  const int64_t n_others = std::ssize(tokens) - n_kept;
   LIMPID_CHECK(
-      ArgumentError, n_dropped > 0,
+      ArgumentError, n_others > 0,
       "[session] nothing to drop: {} of {} tokens must be kept; lower n_keep or raise n_ctx",
       n_kept, tokens.size());
+  const int64_t n_dropped = std::max<int64_t>(n_others / 2, 1);
   std::vector<TokenId> left(tokens.begin(), tokens.begin() + n_kept);
   left.insert(left.end(), tokens.begin() + n_kept + n_dropped, tokens.end());
   return left;

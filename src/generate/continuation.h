@@ -2,6 +2,7 @@
 // decision to stop.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,7 +59,9 @@ class Continuation {
   // Returns false when there is room, and true when the caller must shift the context. Otherwise
   // ends the continuation or throws ContextOverflowError, as the options say.
   bool needs_shift(int64_t n_tokens, int64_t n_ctx);
-  // The number of tokens at the front that a shift keeps: n_keep, and BOS in any case.
+  // The number of tokens at the front that a shift keeps: n_keep, and BOS in any case. After
+  // needs_shift() has given true, the shift can always drop at least one token: where n_keep
+  // exceeds the context less four tokens, it is lowered to that number, as in llama.cpp.
   int64_t n_keep() const;
 
   const GenerationOptions& options() const { return options_; }
@@ -82,6 +85,7 @@ class Continuation {
   std::optional<StreamDecoder> decoder_;
   std::vector<TokenId> history_;  // all tokens; a context shift does not shorten it
   int64_t n_prompt_ = 0;
+  int64_t n_full_ = std::numeric_limits<int64_t>::max();  // tokens of the context, once it is full
   std::string ready_;
   GenerationResult result_;
 };
@@ -91,7 +95,7 @@ class Continuation {
 int64_t context_needed(int64_t n_tokens, int64_t n_predict);
 
 // The tokens that remain after a context shift: the first n_keep, and the newer half of the others.
-// Throws ArgumentError when there is nothing to drop.
+// At least one is dropped. Throws ArgumentError when all of them must be kept.
 std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep);
 
 }  // namespace limpid

@@ -178,9 +178,11 @@ class AnswerInProgress {
 
 // Room for the answer ends where the context does: the answer is then cut, and not an error.
 // Example: a context of 2,048 tokens and a prompt of 2,000 leave 48 tokens, whatever `max_tokens`
-// says. With context_shift the oldest tokens make room, so the context sets no limit.
+// says. With context_shift the oldest tokens make room, so the context sets no limit, except to an
+// answer that is to end when the context is full.
 int64_t n_predict_within(const GenerationOptions& options, int64_t n_room) {
-  if (options.context_shift) return options.n_predict;
+  const bool fills_context = options.n_predict == GenerationOptions::kUntilContextIsFull;
+  if (options.context_shift && !fills_context) return options.n_predict;
   const int64_t n_most = std::max<int64_t>(n_room, 1);
   return options.n_predict < 0 ? n_most : std::min(options.n_predict, n_most);
 }

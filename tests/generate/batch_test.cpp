@@ -66,12 +66,14 @@ TEST_P(BatchTest, ShiftsTheContextAsASessionDoes) {
   options.sampler.temperature = 0;
   options.sampler.ignore_eos = true;
   options.context_shift = true;
-  options.n_keep = 3;
   const auto model = open_tiny({.device = GetParam()});
-  const auto together = generate_batch(model, prompts, options, {}, 24);
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    Session session(model, {.n_ctx = 24});
-    expect_equal(together[i], session.generate(prompts[i], options).result());
+  for (const int64_t n_keep : {3, 1000}) {
+    options.n_keep = n_keep;
+    const auto together = generate_batch(model, prompts, options, {}, 24);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      Session session(model, {.n_ctx = 24});
+      expect_equal(together[i], session.generate(prompts[i], options).result());
+    }
   }
 }
 

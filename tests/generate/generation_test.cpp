@@ -306,6 +306,20 @@ TEST(Generation, GoesOnInAFullContext) {
   EXPECT_EQ(session.generate(options).result().ids.size(), 5U);
 }
 
+TEST(Generation, UntilTheContextIsFullEndsThereWithContextShiftToo) {
+  const auto model = open_tiny();
+  auto options = greedy(GenerationOptions::kUntilContextIsFull);
+  options.sampler.ignore_eos = true;
+  const auto plain = Session(model, {.n_ctx = 20}).generate("0123456789", options).result();
+  options.context_shift = true;
+  Session session(model, {.n_ctx = 20});
+  auto stream = session.generate("0123456789", options);
+  for (int i = 0; i < 100 && stream.next(); ++i) {
+  }
+  EXPECT_EQ(stream.so_far().stop_reason, StopReason::kLength);
+  EXPECT_EQ(stream.so_far().ids, plain.ids);
+}
+
 TEST(Generation, TheGreatestLengthsAreNoOverflow) {
   const auto model = open_tiny();
   auto options = saying("ab");
@@ -398,6 +412,22 @@ TEST(Generation, AShiftMayKeepTheWholePrompt) {
   auto same = options;
   same.n_keep = std::ssize(prompt);
   EXPECT_EQ(Session(model, {.n_ctx = 20}).generate("0123456789", same).result().ids, result.ids);
+}
+
+// A wish that leaves nothing to drop is lowered to the context less four tokens.
+TEST(Generation, AShiftDropsSomethingWhateverItIsToKeep) {
+  const auto model = open_tiny();
+  const auto said = [&](int64_t n_ctx, int64_t n_keep) {
+    auto options = greedy(40);
+    options.sampler.ignore_eos = true;
+    options.context_shift = true;
+    options.n_keep = n_keep;
+    return Session(model, {.n_ctx = n_ctx}).generate("0123", options).result().ids;
+  };
+  EXPECT_EQ(said(20, 1000), said(20, 16));
+  for (const int64_t n_ctx : {4, 5}) {
+    for (const int64_t n_keep : {-1, 2, 100}) EXPECT_EQ(said(n_ctx, n_keep).size(), 40U);
+  }
 }
 
 TEST(Generation, ATokenThatTheTokenizerLacksHasNoText) {
