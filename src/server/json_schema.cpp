@@ -18,6 +18,8 @@
 #include <map>
 #include <set>
 
+#include "server/json_schema_branches.h"
+
 namespace limpid {
 namespace {
 
@@ -112,7 +114,7 @@ bool is_of_type(const Json& value, const JsonField& type) {
 
 class SchemaWriter {
  public:
-  explicit SchemaWriter(const JsonField& root) : root_(root) {}
+  explicit SchemaWriter(const JsonField& root) : root_(root), branches_(root) {}
 
   std::string write() {
     const std::string body = expression(root_);
@@ -140,10 +142,11 @@ class SchemaWriter {
     if (const auto reference = words.read("$ref")) return referred(*reference);
     if (const Json* constant = words.read_constant()) return one_of_values(words, constant);
     if (words.has("enum")) return one_of_values(words, nullptr);
-    for (const char* choice : {"anyOf", "oneOf"}) {
-      if (const auto schemas = words.read(choice))
-        return one_of(*schemas, "schema",
-                      [this](const JsonField& each) { return expression(each); });
+    if (const auto schemas = words.read("anyOf")) return any_of(*schemas);
+    if (const auto schemas = words.read("oneOf")) {
+      std::string text = any_of(*schemas);
+      branches_.require_disjoint(*schemas);
+      return text;
     }
     if (const auto type = words.read("type")) {
       if (!type->json().is_array()) return of_type(words, *type);
@@ -157,6 +160,10 @@ class SchemaWriter {
     // Words that only objects or only arrays have stand for their type, as in llama.cpp.
     if (words.has("properties") || words.has("additionalProperties")) return object(words);
     return words.has("items") || words.has("prefixItems") ? array(words) : "value";
+  }
+
+  std::string any_of(const JsonField& schemas) {
+    return one_of(schemas, "schema", [this](const JsonField& each) { return expression(each); });
   }
 
   // The constant, or the values of "enum"; of these, what the other two words allow as well.
@@ -210,12 +217,8 @@ class SchemaWriter {
     if (known != referred_.end()) return known->second;
     if (!path.starts_with('#')) reference.fail("must begin with #");
     std::string name = referred_[path] = new_name();
-    const Json* target = nullptr;
-    try {
-      target = &root_.json().at(Json::json_pointer(path.substr(1)));
-    } catch (const Json::exception&) {
-      reference.fail("names nothing");
-    }
+    const Json* const target = referred_part(root_.json(), path);
+    if (target == nullptr) reference.fail("names nothing");
     waiting_.emplace_back(name, JsonField(*target, root_.name() + path.substr(1)));
     return name;
   }
@@ -335,6 +338,7 @@ class SchemaWriter {
   }
 
   const JsonField& root_;
+  BranchCheck branches_;
   std::map<std::string, std::string> rules_, referred_;
   std::vector<std::pair<std::string, JsonField>> waiting_;  // rules that are not written yet
   size_t n_names_ = 0;

@@ -15,8 +15,9 @@ namespace limpid {
 // Properties come in the order of the schema, and no others; what is not in `required` may be left
 // out. Known are type, const, enum, anyOf, oneOf, $ref within the schema, properties, required,
 // additionalProperties, items, prefixItems, minItems, maxItems, minLength and maxLength, beside
-// words that describe (title, …). Throws ApiError, which names the place, for anything else, and
-// for a known word where it would have no effect: maxLength beside $ref.
+// words that describe (title, …). Throws ApiError, which names the place, for anything else, for a
+// known word where it would have no effect (maxLength beside $ref), and for schemas of oneOf that
+// may fit the same value.
 std::string grammar_of_schema(const JsonField& schema);
 // The grammar of any object.
 std::string grammar_of_any_object();

@@ -96,6 +96,91 @@ TEST(JsonSchema, PartsMayContainThemselves) {
   EXPECT_FALSE(fits(tree, R"({"kids": [1]})"));
 }
 
+TEST(JsonSchema, ReferencesAreWrittenAsInUrls) {
+  const char* schema = R"({"anyOf": [{"$ref": "#/$defs/a%20b"}, {"$ref": "#/$defs/c~1d~0%25"}],
+      "$defs": {"a b": {"const": 1}, "c/d~%": {"const": 2}}})";
+  for (const char* text : {"1", "2"}) EXPECT_TRUE(fits(schema, text)) << text;
+  EXPECT_FALSE(fits(schema, "3"));
+  for (const char* wrong : {R"({"$ref": "#/$defs/a%2", "$defs": {"a%2": {}}})",
+                            R"({"$ref": "#/$defs/a b%20", "$defs": {"a b": {}}})"})
+    EXPECT_EQ(blamed(wrong), "schema.$ref") << wrong;
+}
+
+// Exactly one branch may fit, and a grammar can only say that at least one does.
+TEST(JsonSchema, OneOfTakesBranchesThatExcludeEachOther) {
+  for (const char* schema : {
+           R"({"oneOf": [{}]})",
+           R"({"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": ["null", "array"]}]})",
+           R"({"oneOf": [{"const": "a"}, {"enum": ["b", 1]}, {"const": null}, {"const": [1]}]})",
+           R"({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/a"}],
+               "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "object"}}})",
+           R"({"oneOf": [{"required": ["a", "k"], "properties": {"a": {}, "k": {"const": 1}}},
+                         {"required": ["k"], "properties": {"k": {"enum": [2, 3]}}}]})",
+           R"({"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
+               "$defs": {"k": {"enum": ["x"], "type": "string"},
+                 "a": {"type": "object", "required": ["k"],
+                       "properties": {"k": {"$ref": "#/$defs/k"}}},
+                 "b": {"type": "object", "required": ["k"],
+                       "properties": {"k": {"const": "y"}, "z": {"$ref": "#/$defs/b"}}}}})",
+       })
+    EXPECT_EQ(blamed(schema), "nothing") << schema;
+  const char* shapes = R"({"oneOf": [
+      {"required": ["k"], "properties": {"k": {"const": "a"}, "n": {"type": "integer"}}},
+      {"required": ["k"], "properties": {"k": {"const": "b"}}}]})";
+  EXPECT_TRUE(fits(shapes, R"({"k":"a","n":1})"));
+  EXPECT_TRUE(fits(shapes, R"({"k":"b"})"));
+  EXPECT_FALSE(fits(shapes, R"({"k":"b","n":1})"));
+}
+
+TEST(JsonSchema, OneOfRefusesBranchesThatMayBothFit) {
+  for (const char* schema : {
+           R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})",
+           R"({"oneOf": [{"type": "string"}, {}]})",
+           R"({"oneOf": [{"type": "string"}, {"const": "a"}]})",
+           R"({"oneOf": [{"type": ["string", "null"]}, {"type": ["object", "null"]}]})",
+           R"({"oneOf": [{"const": 1}, {"enum": [2, 1.0]}]})",
+           R"({"oneOf": [{"const": 0}, {"const": -0.0}]})",
+           R"({"oneOf": [{"const": {"a": 1, "b": 2}}, {"const": {"b": 2, "a": 1}}]})",
+           R"({"oneOf": [{"type": "object"}, {"properties": {"a": {}}}]})",
+           R"({"oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
+                         {"properties": {"k": {"const": 2}}}]})",
+           R"({"oneOf": [{"properties": {"k": {"enum": [1, 2]}}, "required": ["k"]},
+                         {"properties": {"k": {"enum": [2, 3]}}, "required": ["k"]}]})",
+           R"({"oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
+                         {"properties": {"l": {"const": 2}}, "required": ["l"]}]})",
+           R"({"oneOf": [{"$ref": "#"}, {"$ref": "#"}]})",
+       })
+    EXPECT_EQ(blamed(schema), "schema.oneOf") << schema;
+  const Json json = Json::parse(R"({"oneOf": [{}, {}]})");
+  try {
+    grammar_of_schema(JsonField(json, "schema"));
+    FAIL() << "no error";
+  } catch (const ApiError& error) {
+    EXPECT_NE(std::string(error.what()).find("anyOf"), std::string::npos);
+  }
+}
+
+TEST(JsonSchema, OneOfWithManyBranchesEndsSoon) {
+  std::string list = "0";
+  for (int i = 1; i < 2000; ++i) list += fmt::format(",{}", i);
+  std::string branches = R"({"type": "null"})";
+  for (int i = 0; i < 200; ++i) branches += R"(, {"$ref": "#/$defs/a"})";
+  EXPECT_EQ(blamed(fmt::format(R"({{"oneOf": [{}], "$defs": {{"a": {{"enum": [{}]}}}}}})", branches,
+                               list)),
+            "schema.oneOf");
+  std::string parts;
+  for (int i = 0; i < 300; ++i) {
+    parts += i == 0 ? "" : ", ";
+    parts += R"({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/a"}]})";
+  }
+  EXPECT_EQ(blamed(fmt::format(R"({{"prefixItems": [{}], "$defs": {{"a": {{"enum": [{}]}}}}}})",
+                               parts, list)),
+            "schema");
+  std::string many = R"({"const": 0})";
+  for (int i = 1; i < 300; ++i) many += fmt::format(R"(, {{"const": {}}})", i);
+  EXPECT_EQ(blamed(R"({"oneOf": [)" + many + "]}"), "schema.oneOf");
+}
+
 // Every answer that fits must fit all words of the schema.
 TEST(JsonSchema, NoWordIsWithoutEffect) {
   struct Case {
