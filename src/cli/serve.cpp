@@ -27,6 +27,7 @@
 #include "layouts/lora_adapter.h"
 #include "server/api.h"
 #include "server/built_in_templates.h"
+#include "server/http_text.h"
 
 namespace limpid::cli {
 namespace {
@@ -182,8 +183,21 @@ std::string load_first(ModelShelf& shelf) {
   return loaded.get_future().get();
 }
 
+// A name or an origin that no client sends would allow nothing, and nobody would notice.
+void make_normal(std::vector<std::string>& texts, const char* flag, const char* expected,
+                 std::optional<std::string> (*normal)(std::string_view text)) {
+  for (std::string& text : texts) {
+    auto usual = normal(text);
+    LIMPID_CHECK(ArgumentError, usual.has_value(), "{} {}: give {}", flag, text, expected);
+    text = std::move(*usual);
+  }
+}
+
 HttpOptions http_options(const ServeFlags& values) {
   HttpOptions options = values.http;
+  make_normal(options.allowed_hosts, "--allowed-host", "HOST or HOST:PORT", normal_host);
+  make_normal(options.allowed_origins, "--allowed-origin", "https://HOST or https://HOST:PORT",
+              normal_origin);
   options.port = static_cast<uint16_t>(values.port);
   options.n_threads = values.n_threads_http > 0 ? static_cast<int>(values.n_threads_http) : 2;
   options.limits.write_time = std::chrono::seconds(values.timeout);

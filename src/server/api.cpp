@@ -91,14 +91,14 @@ const Route& route_of(const HttpRequest& request) {
   throw error;
 }
 
-// With several models, a GET names one in its query and a POST in its body, as in llama-server.
+// With several models, a GET names one in its query and a POST in its body, as in llama-server. The
+// query serves a POST whose body names none, as that of /predict.
 std::string asked_model(const Api& api, const HttpRequest& request) {
   if (api.shelf().size() < 2) return "";
-  std::string name = query_value(request.query, "model");
   const size_t begin = std::min(request.body.find_first_not_of(" \t\r\n"), request.body.size());
   const bool has_object = request.method == "POST" && request.body.substr(begin, 1) == "{";
-  if (!name.empty() || !has_object) return name;
-  return JsonBody(request.body).string_or_empty("model");
+  const std::string name = has_object ? JsonBody(request.body).string_or_empty("model") : "";
+  return name.empty() ? query_value(request.query, "model") : name;
 }
 
 // The model may have to be loaded first. The request then waits, in a copy, and the thread of the

@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/check.h"
@@ -17,6 +18,12 @@ std::string hash_of(std::string_view key) {
   return hash.hex();
 }
 
+std::string_view without_blanks(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\r";
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  return line.substr(0, line.find_last_not_of(kBlanks) + 1);
+}
+
 }  // namespace
 
 void ApiKeys::add(std::string_view key) { hashes_.push_back(hash_of(key)); }
@@ -26,8 +33,8 @@ void ApiKeys::add_file(const std::string& path) {
   LIMPID_CHECK(ResourceError, file.is_open(), "[server] cannot read the file of keys {}", path);
   const size_t n_before = hashes_.size();
   for (std::string line; std::getline(file, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty() && line.front() != '#') add(line);
+    const std::string_view key = without_blanks(line);
+    if (!key.empty() && key.front() != '#') add(key);
   }
   LIMPID_CHECK(ArgumentError, hashes_.size() > n_before, "[server] {} holds no key", path);
 }

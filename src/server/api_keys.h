@@ -15,8 +15,8 @@ namespace limpid {
 class ApiKeys {
  public:
   void add(std::string_view key);
-  // Adds the lines of a file. Empty lines and those that begin with # are left out. Throws
-  // ResourceError, and ArgumentError for a file without a key.
+  // Adds the lines of a file, without the blanks around them. Empty lines and those that begin with
+  // # are left out. Throws ResourceError, and ArgumentError for a file without a key.
   void add_file(const std::string& path);
 
   bool empty() const { return hashes_.empty(); }

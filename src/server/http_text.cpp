@@ -96,14 +96,98 @@ std::string query_value(std::string_view query, std::string_view name) {
   return "";
 }
 
+namespace {
+
+bool begins_with_name(std::string_view text, std::string_view name) {
+  return same_name(text.substr(0, name.size()), name);
+}
+
+// Takes "http://localhost:8080" from the front of `target`, and gives "localhost:8080". Nothing for
+// a target that is not a URL, and for one with a user's name, which could deceive a reader.
+std::optional<std::string_view> take_authority(std::string_view& target) {
+  std::string_view rest = target;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (begins_with_name(target, scheme)) rest = target.substr(scheme.size());
+  }
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
+  const bool is_plain = !authority.empty() && authority.find_first_of("@#") == authority.npos;
+  if (rest.size() == target.size() || !is_plain) return std::nullopt;
+  target = rest.substr(authority.size());
+  return authority;
+}
+
+}  // namespace
+
 bool read_target(std::string_view target, HttpRequest& request) {
-  if (!target.starts_with('/')) return false;
+  if (!target.starts_with('/')) {
+    const auto authority = take_authority(target);
+    if (!authority) return false;
+    for (auto& [name, value] : request.headers) {
+      if (same_name(name, "Host")) value = *authority;
+    }
+  }
   const size_t question = std::min(target.find('?'), target.size());
   auto path = percent_decoded(target.substr(0, question));
   if (!path) return false;
-  request.path = std::move(*path);
+  request.path = path->empty() ? "/" : std::move(*path);
   request.query = target.substr(std::min(question + 1, target.size()));
   return true;
+}
+
+namespace {
+
+constexpr std::string_view kLettersAndDigits = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+std::string lower(std::string_view text) {
+  std::string all;
+  for (const char c : text) all += lower(c);
+  return all;
+}
+
+bool consists_of(std::string_view text, std::string_view characters) {
+  return std::ranges::all_of(text, [&](char c) {
+    return kLettersAndDigits.find(c) != std::string_view::npos ||
+           characters.find(c) != std::string_view::npos;
+  });
+}
+
+// "Model.Example.org:8080/" -> "model.example.org:8080". An address of IPv6 is in brackets.
+std::optional<std::string> normal_authority(std::string_view text) {
+  if (text.ends_with('/')) text.remove_suffix(1);
+  const std::string normal = lower(text);
+  const bool is_v6 = normal.starts_with('[') && normal.find(']') != std::string::npos;
+  const std::string_view name = without_port(normal);
+  std::string_view port = std::string_view(normal).substr(name.size() + (is_v6 ? 2 : 0));
+  const bool has_port = port.starts_with(':');
+  if (has_port) port.remove_prefix(1);
+  const bool is_port = port.find_first_not_of("0123456789") == std::string_view::npos;
+  if (name.empty() || !consists_of(name, is_v6 ? ":." : "-._") || port.empty() == has_port ||
+      !is_port)
+    return std::nullopt;
+  return normal;
+}
+
+}  // namespace
+
+std::optional<std::string> normal_host(std::string_view host) {
+  const bool lacks_brackets = std::ranges::count(host, ':') > 1 && !host.starts_with('[');
+  auto normal = normal_authority(lacks_brackets ? fmt::format("[{}]", host) : std::string(host));
+  // Without a port it stands for every port, as a name does.
+  if (normal && normal->ends_with(']')) normal = normal->substr(1, normal->size() - 2);
+  return normal;
+}
+
+// "null" is the origin of a page that is a file.
+std::optional<std::string> normal_origin(std::string_view origin) {
+  if (origin == "null") return "null";
+  const size_t end = origin.find("://");
+  if (end == std::string_view::npos || end == 0) return std::nullopt;
+  const std::string scheme = lower(origin.substr(0, end));
+  auto host = normal_authority(origin.substr(end + 3));
+  if (!host || !consists_of(scheme, "+-.")) return std::nullopt;
+  const std::string_view port = scheme == "http" ? ":80" : scheme == "https" ? ":443" : "";
+  if (!port.empty() && host->ends_with(port)) host->resize(host->size() - port.size());
+  return fmt::format("{}://{}", scheme, *host);
 }
 
 // The attack (DNS rebinding): a page of evil.example asks for http://evil.example:8080, whose name

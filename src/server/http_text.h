@@ -16,9 +16,17 @@ bool same_name(std::string_view a, std::string_view b);
 // "a%20b" -> "a b". Nothing for a '%' without two hexadecimal digits, and for %00.
 std::optional<std::string> percent_decoded(std::string_view text);
 
-// "/v1/models?a=1" -> path "/v1/models" and query "a=1" of `request`. False for other targets: a
-// whole URL, "*", a host and port.
+// "/v1/models?a=1" -> path "/v1/models" and query "a=1" of `request`. Of a whole URL the host and
+// port replace the value of the request's header Host (RFC 9112, section 3.2.2). False for other
+// targets: "*", a host and port, a URL with a user's name.
 bool read_target(std::string_view target, HttpRequest& request);
+
+// A name for HttpOptions::allowed_hosts and an origin for allowed_origins, as browsers write them:
+// in lower case, without a last slash, and an origin without the port that its scheme has anyway.
+// Nothing for a text that no browser would send: "https://a.example/chat", or "a.example" as an
+// origin.
+std::optional<std::string> normal_host(std::string_view host);
+std::optional<std::string> normal_origin(std::string_view origin);
 
 // Whether the sender of a request with this header Host may read the server's answer, and whether a
 // page of `origin` may send requests to the server at `host`; without an origin: yes, it is not a

@@ -133,6 +133,8 @@ std::string content_text(const JsonField& content, std::string_view between) {
 }
 
 Json parse_body(std::string_view body) {
+  if (body.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw ApiError(400, "the body is empty, and must be a JSON object");
   Json json;
   try {
     json = parse_json(body, "body");

@@ -58,6 +58,7 @@ void apply_template(const ApiCall& call) {
   const JsonField body(json, "");
   if (!tools.is_null()) JsonField(tools, "tools").elements();  // throws
   const RequestSettings settings = call.read_settings(body, kChatApi);
+  check_continues_last(body);
   call.send({{"prompt", render_messages(call.served, body.required("messages"), settings, tools)}});
 }
 

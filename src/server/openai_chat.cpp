@@ -83,15 +83,8 @@ struct ChatRequest {
 ChatRequest read_chat(const ApiCall& call) {
   const JsonBody body(call.request.body);
   ChatRequest chat{call.read_settings(body, kChatApi), {}};
-  const JsonField messages = body.required("messages");
-  if (const auto goes_on = body.find("continue_final_message"); goes_on && goes_on->boolean()) {
-    if (body.boolean("add_generation_prompt", false))
-      goes_on->fail("and add_generation_prompt cannot both be true");
-    const std::vector<JsonField> all = messages.elements();
-    if (all.size() < 2 || all.back().string_or_empty("role") != "assistant")
-      goes_on->fail("needs a last message that is the assistant's, after another one");
-  }
-  chat.prompt = encode_messages(call.served, messages, chat.settings);
+  check_continues_last(body);
+  chat.prompt = encode_messages(call.served, body.required("messages"), chat.settings);
   return chat;
 }
 

@@ -3,8 +3,8 @@
 // null: the model predicts each token from those before it, and nothing is before the first. Tests
 // of language models use it: the probability of "Paris" after "The capital of France is" is read
 // off the prompt, and nothing is generated ("max_tokens": 0).
-#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/utf8.h"
 #include "server/openai_shapes.h"
@@ -12,27 +12,69 @@
 namespace limpid {
 namespace {
 
-int64_t n_characters(std::string_view text) {
-  return static_cast<int64_t>(unicode::n_characters(text));
+// As JSON has them: bytes that are not UTF-8 are U+FFFD there, one for each broken character.
+int64_t n_characters(std::string_view bytes) {
+  return static_cast<int64_t>(unicode::n_characters(unicode::replace_invalid(bytes)));
 }
+
+// Where the tokens of a text begin, in characters. A character may be made of several tokens: the
+// tokens C3 and A9, which are "é", have the same place. But C3 and "a" are U+FFFD and "a".
+class TokenPlaces {
+ public:
+  // `tokenizer` may be null: tokens then have no text.
+  explicit TokenPlaces(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
+
+  // Gives the place of `id`, which follows the tokens so far.
+  int64_t add(TokenId id) {
+    const std::string bytes = text_of(id);
+    const std::string first = bytes.substr(0, 1);
+    const int64_t place = n_before_ + n_characters(begun_ + first) - std::ssize(first);
+    begun_ += bytes;
+    const size_t n_whole = unicode::complete_prefix(begun_);
+    n_before_ += n_characters(std::string_view(begun_).substr(0, n_whole));
+    begun_.erase(0, n_whole);
+    return place;
+  }
+  // The tokens so far are a prompt, and an answer follows. The text has the prompt if it is
+  // `echoed`. The answer may complete the last character of the prompt, and then has all of it.
+  void begin_answer(bool echoed) { n_before_ = echoed ? n_before_ + n_characters(begun_) : 0; }
+
+ private:
+  // Control tokens have no text. The first token of a text lacks the blank that some tokenizers put
+  // before it.
+  std::string text_of(TokenId id) {
+    if (tokenizer_ == nullptr || id >= tokenizer_->vocab_size()) return "";
+    const std::string_view bytes = tokenizer_->bytes_of(id);
+    const bool is_first = !bytes.empty() && std::exchange(at_start_, false);
+    return is_first ? tokenizer_->decode({&id, 1}) : std::string(bytes);
+  }
+
+  const Tokenizer* tokenizer_;
+  bool at_start_ = true;
+  int64_t n_before_ = 0;  // characters that are complete
+  std::string begun_;     // bytes of one that is not
+};
 
 class CompletionShape final : public OpenAiShape {
  public:
-  // `echoes` has the text of each prompt; nothing where it is not to be repeated.
   CompletionShape(const ApiCall& call, const RequestSettings& settings,
-                  std::vector<std::string> echoes, size_t n_prompts)
+                  const std::vector<std::vector<TokenId>>& prompts)
       : OpenAiShape(call, settings, "cmpl-", "text_completion"),
         tells_prompt_(settings.wants_prompt_logprobs()),
         tokenizer_(call.served.tokenizer_or_null()),
-        echoes_(std::move(echoes)),
-        n_each_(static_cast<size_t>(settings.n_choices)),
-        offsets_(n_prompts * n_each_, 0) {
-    for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = n_characters(echo_of(i));
+        n_each_(static_cast<size_t>(settings.n_choices)) {
+    for (const auto& prompt : prompts) {
+      if (settings.echo) echoes_.push_back(call.served.model.decode(prompt));
+      TokenPlaces places(tokenizer_);
+      for (size_t i = 0; wants_logprobs_ && i < prompt.size(); ++i) places.add(prompt[i]);
+      places.begin_answer(settings.echo);
+      places_.insert(places_.end(), n_each_, places);
+    }
   }
 
   std::string begin(int64_t /*n_prompt_tokens*/) override {
     std::string text;
-    for (size_t i = 0; i < offsets_.size() && !echoes_.empty() && !tells_prompt_; ++i)
+    for (size_t i = 0; i < places_.size() && !echoes_.empty() && !tells_prompt_; ++i)
       text += chunk(choice(i, echo_of(i), {}, nullptr));
     return text;
   }
@@ -82,34 +124,38 @@ class CompletionShape final : public OpenAiShape {
       whole["logprobs"][key].insert(whole["logprobs"][key].end(), values.begin(), values.end());
   }
 
-  // How many characters of the text are the token's: of a control token none.
-  int64_t length_of(const TokenLogprob& token) const {
-    const bool is_hidden = tokenizer_ != nullptr && token.id < tokenizer_->vocab_size() &&
-                           tokenizer_->is_control(token.id);
-    return is_hidden ? 0 : n_characters(token.piece);
-  }
-
-  // The offsets of the prompt end where its text does. They begin below 0 where the text lacks the
-  // blank that some tokenizers put before it; logprobs() gives 0 for these.
-  Json prompt_choice(size_t index, std::span<const TokenLogprobs> tokens) {
-    const int64_t n_echo = offsets_[index];
-    for (const TokenLogprobs& token : tokens) offsets_[index] -= length_of(token.chosen);
-    Json json = choice(index, echo_of(index), tokens, nullptr);
-    offsets_[index] = n_echo;
-    return json;
+  Json prompt_choice(size_t index, std::span<const TokenLogprobs> tokens) const {
+    TokenPlaces places(tokenizer_);
+    return choice_with(logprobs(tokens, places), index, echo_of(index), nullptr);
   }
 
   Json choice(size_t index, std::string text, std::span<const TokenLogprobs> tokens,
               const char* finish) {
+    return choice_with(wants_logprobs_ ? logprobs(tokens, places_[index]) : Json(), index,
+                       std::move(text), finish);
+  }
+  static Json choice_with(Json logprobs, size_t index, std::string text, const char* finish) {
     return {{"index", index},
             {"text", std::move(text)},
-            {"logprobs", wants_logprobs_ ? logprobs(index, tokens) : Json()},
+            {"logprobs", std::move(logprobs)},
             {"finish_reason", finish == nullptr ? Json() : Json(finish)}};
+  }
+
+  // The best tokens, and the chosen one, which may not be among them. Of tokens with the same text
+  // (two that are parts of characters, say) the most probable one counts.
+  static Json top_logprobs(const TokenLogprobs& token) {
+    Json top = Json::object();
+    const auto add = [&](const TokenLogprob& other) {
+      top.emplace(unicode::replace_invalid(other.piece), finite_logprob(other.logprob));
+    };
+    for (const TokenLogprob& other : token.best) add(other);
+    add(token.chosen);
+    return top;
   }
 
   // The older shape: {"tokens": [" a"], "token_logprobs": [-1.5], "top_logprobs": [{" a": -1.5}],
   // "text_offset": [0]}, where an offset counts characters.
-  Json logprobs(size_t index, std::span<const TokenLogprobs> tokens) {
+  static Json logprobs(std::span<const TokenLogprobs> tokens, TokenPlaces& places) {
     Json json = {{"tokens", Json::array()},
                  {"token_logprobs", Json::array()},
                  {"top_logprobs", Json::array()},
@@ -119,21 +165,17 @@ class CompletionShape final : public OpenAiShape {
       const bool is_first = std::isnan(token.chosen.logprob);  // of a prompt
       json["token_logprobs"].push_back(is_first ? Json()
                                                 : Json(finite_logprob(token.chosen.logprob)));
-      Json best = Json::object();
-      for (const TokenLogprob& other : token.best)
-        best.emplace(other.piece, finite_logprob(other.logprob));
-      json["top_logprobs"].push_back(is_first ? Json() : std::move(best));
-      json["text_offset"].push_back(std::max<int64_t>(offsets_[index], 0));
-      offsets_[index] += length_of(token.chosen);
+      json["top_logprobs"].push_back(is_first ? Json() : top_logprobs(token));
+      json["text_offset"].push_back(places.add(token.chosen.id));
     }
     return json;
   }
 
   const bool tells_prompt_;
   const Tokenizer* const tokenizer_;  // may be null
-  const std::vector<std::string> echoes_;
   const size_t n_each_;
-  std::vector<int64_t> offsets_;  // of each choice's next token
+  std::vector<std::string> echoes_;  // the text of each prompt; nothing where it is not repeated
+  std::vector<TokenPlaces> places_;  // of each choice's tokens
 };
 
 }  // namespace
@@ -143,13 +185,8 @@ void completions(const ApiCall& call) {
   const RequestSettings settings = call.read_settings(body, kCompletionsApi);
   const JsonField field = body.required("prompt");
   std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
-  std::vector<std::string> echoes;
-  if (settings.echo) {
-    for (const auto& prompt : prompts) echoes.push_back(call.served.model.decode(prompt));
-  }
-  const size_t n_prompts = prompts.size();
-  call.answer_with(settings, std::move(prompts),
-                   std::make_unique<CompletionShape>(call, settings, echoes, n_prompts));
+  auto shape = std::make_unique<CompletionShape>(call, settings, prompts);
+  call.answer_with(settings, std::move(prompts), std::move(shape));
 }
 
 }  // namespace limpid

@@ -146,8 +146,9 @@ void read_variables(const JsonField& field, FieldTarget target) {
   }
   target.settings.template_variables = field.json();
 }
-void read_one(const JsonField& field, FieldTarget) {
-  if (field.integer(0, kMostChoices) > 1) field.fail("can only be 1");
+// Ollama's. The penalties treat a newline as any other token.
+void read_penalize_newline(const JsonField& field, FieldTarget) {
+  if (!field.boolean()) field.fail("can only be true");
 }
 void read_text_only(const JsonField& field, FieldTarget) {
   for (const JsonField& entry : field.elements()) {
@@ -204,7 +205,6 @@ constexpr OtherField kOthers[] = {
     {"stream", kBodies, read_flag<&RequestSettings::stream>},
     {"stream_options", kOpenAi | kResponsesApi, read_stream_options},
     {"n", kOpenAi, read_n},
-    {"best_of", kCompletionsApi, read_one},
     {"max_tokens", kLocal, read_llama_n_predict},
     {"max_tokens", kMessagesApi, read_n_predict<0>},
     {"max_completion_tokens", kChatApi, read_llama_n_predict},
@@ -213,6 +213,7 @@ constexpr OtherField kOthers[] = {
     {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},
     {"num_keep", kOllamaOptionsApi, read_n_keep},
     {"n_keep", kLlamaApi, read_n_keep},
+    {"penalize_newline", kOllamaOptionsApi, read_penalize_newline},
     {"stop", kFree, read_stop},
     {"stop_sequences", kMessagesApi, read_stop},
     {"logit_bias", kLocal, read_logit_bias},
@@ -263,6 +264,8 @@ const NamedFields kPassedOver[] = {
     {kOllamaApi, {"options"}},
     {kOllamaOptionsApi, {"num_ctx"}},
     {kGenerateApi, {"raw"}},
+    // What read_settings() compares with another field.
+    {kCompletionsApi, {"best_of"}},
     // What has no effect on the text of the answer.
     {kBodies, {"model"}},
     {kOpenAi | kResponsesApi, {"user"}},
@@ -275,7 +278,7 @@ const NamedFields kPassedOver[] = {
     {kOllamaApi, {"keep_alive"}},
     {kOllamaOptionsApi,
      {"num_batch", "num_thread", "num_gpu", "main_gpu", "use_mmap", "use_mlock", "numa", "low_vram",
-      "f16_kv"}},
+      "f16_kv", "logits_all", "vocab_only", "embedding_only"}},
     {kLocal, {"backend_sampling"}},
     {kLocal | kResponsesApi, {"timings_per_token"}},
     {kLocal, {"cache_prompt"}},                           // what is reused changes no answer
@@ -344,6 +347,13 @@ void refuse_two_values(const JsonField& object, std::initializer_list<const char
   }
 }
 
+// The server makes as many choices as it gives, and so keeps the best of them all.
+void check_best_of(const JsonField& best_of, int64_t n_choices) {
+  if (!best_of.is_empty() && best_of.integer(0, kMostChoices) != n_choices)
+    best_of.fail(fmt::format("is {}, and n is {}: only the same number is supported",
+                             best_of.json().dump(), n_choices));
+}
+
 }  // namespace
 
 // A name may be in several tables, for different APIs.
@@ -356,6 +366,7 @@ void read_settings(const JsonField& object, ApiName api, const Tokenizer* tokeni
     refuse_two_values(object, {"max_completion_tokens", "max_tokens", "n_predict"});
   if (api == kChatApi) refuse_two_values(object, {"top_logprobs", "n_probs"});
   if (api == kCompletionsApi) refuse_two_values(object, {"logprobs", "n_probs"});
+  if (const auto best_of = object.find("best_of")) check_best_of(*best_of, settings.n_choices);
   const auto logprobs = object.find("logprobs");
   const bool wants_none = logprobs && logprobs->json() == false;
   if (settings.n_top_logprobs > 0 && (wants_none || !settings.wants_logprobs)) {

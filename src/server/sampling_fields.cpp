@@ -137,7 +137,7 @@ void follow(const JsonField& field, const std::string& grammar, FieldTarget targ
   try {
     custom.push_back(make_grammar_sampler(grammar, *target.tokenizer));
   } catch (const ArgumentError& error) {
-    field.fail(error.what());
+    field.fail(words_for_clients(error));
   }
 }
 

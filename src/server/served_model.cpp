@@ -86,7 +86,7 @@ auto with_template(const ServedModel& served, const JsonField& messages, Work wo
   try {
     return work(*served.chat_template);
   } catch (const Error& error) {
-    throw ApiError(400, error.what(), messages.name());
+    throw ApiError(400, words_for_clients(error), messages.name());
   }
 }
 
@@ -176,28 +176,52 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
   return prompts;
 }
 
+namespace {
+
+// What the template writes, and after it the beginning of the answer.
+struct ChatInputs {
+  TemplateInputs inputs;
+  std::string begun;
+};
+
 // The template could only end what an assistant's last message says. The answer continues it, so it
 // follows the template's beginning of an answer, as plain text; its parts are paragraphs, as in
 // llama-server.
+ChatInputs chat_inputs(const ServedModel& served, const JsonField& messages,
+                       const RequestSettings& settings, const std::string& system) {
+  ChatInputs chat{template_inputs(served, messages, settings, system), ""};
+  Json& all = chat.inputs.messages;
+  if (!settings.continues_last || all.back()["role"] != "assistant" || all.size() < 2) return chat;
+  const JsonField last = messages.elements().back();
+  for (const char* lost : kOptionalMembers) {
+    if (const auto field = last.find(lost); field && !field->is_empty())
+      field->fail("cannot be in a message that the answer continues");
+  }
+  const auto content = last.find("content");
+  chat.begun = content ? content_text(*content, "\n\n") : "";
+  all.erase(all.size() - 1);
+  chat.inputs.add_generation_prompt = true;
+  return chat;
+}
+
+}  // namespace
+
+void check_continues_last(const JsonField& body) {
+  const auto goes_on = body.find("continue_final_message");
+  if (!goes_on || !goes_on->boolean()) return;
+  if (body.boolean("add_generation_prompt", false))
+    goes_on->fail("and add_generation_prompt cannot both be true");
+  const std::vector<JsonField> all = body.required("messages").elements();
+  if (all.size() < 2 || all.back().string_or_empty("role") != "assistant")
+    goes_on->fail("needs a last message that is the assistant's, after another one");
+}
+
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
                                      const RequestSettings& settings, const std::string& system) {
-  TemplateInputs inputs = template_inputs(served, messages, settings, system);
-  std::string begun;
-  const bool ends_with_assistant = inputs.messages.back()["role"] == "assistant";
-  if (settings.continues_last && ends_with_assistant && inputs.messages.size() > 1) {
-    const JsonField last = messages.elements().back();
-    for (const char* lost : kOptionalMembers) {
-      if (const auto field = last.find(lost); field && !field->is_empty())
-        field->fail("cannot be in a message that the answer continues");
-    }
-    const auto content = last.find("content");
-    begun = content ? content_text(*content, "\n\n") : "";
-    inputs.messages.erase(inputs.messages.size() - 1);
-    inputs.add_generation_prompt = true;
-  }
+  ChatInputs chat = chat_inputs(served, messages, settings, system);
   std::vector<TokenId> ids =
       with_template(served, messages, [&](const ChatTemplate& chat_template) {
-        return encode_chat(served.tokenizer(), chat_template, std::move(inputs), begun);
+        return encode_chat(served.tokenizer(), chat_template, std::move(chat.inputs), chat.begun);
       });
   const TokenizerSpec& spec = served.tokenizer().spec();
   if (served.adds_bos && spec.add_bos && spec.bos) ids.insert(ids.begin(), *spec.bos);
@@ -206,7 +230,8 @@ std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField&
 
 std::string render_messages(const ServedModel& served, const JsonField& messages,
                             const RequestSettings& settings, const Json& tools) {
-  TemplateInputs inputs = template_inputs(served, messages, settings, "");
+  ChatInputs chat = chat_inputs(served, messages, settings, "");
+  TemplateInputs& inputs = chat.inputs;
   inputs.tools = tools;
   if (!tools.is_null()) inputs.extra["functions"] = tools.dump();
   const TokenizerSpec& spec = served.tokenizer().spec();
@@ -216,7 +241,7 @@ std::string render_messages(const ServedModel& served, const JsonField& messages
   inputs.bos_token = spelled(spec.bos);
   inputs.eos_token = spelled(spec.eos);
   return with_template(served, messages, [&](const ChatTemplate& chat_template) {
-    return chat_template.render(inputs);
+    return chat_template.render(inputs) + chat.begun;
   });
 }
 

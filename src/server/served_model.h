@@ -78,7 +78,10 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
                                      const RequestSettings& settings,
                                      const std::string& system = "");
-// The same as text, for people to look at, with `tools` (may be null) for templates that know them.
+// Throws ApiError where "continue_final_message": true of a request has nothing to continue.
+void check_continues_last(const JsonField& body);
+// The same prompt as text, for people to look at, with `tools` (may be null) for templates that
+// know them.
 std::string render_messages(const ServedModel& served, const JsonField& messages,
                             const RequestSettings& settings, const Json& tools);
 

@@ -37,9 +37,9 @@ TEST(ApiKeys, AKeyComesInOneOfTwoHeaders) {
 TEST(ApiKeys, ReadsAFile) {
   const TempFolder folder;
   ApiKeys keys;
-  keys.add_file(folder.write("keys", "# comment\r\n\nfirst\r\nsecond"));
-  EXPECT_TRUE(keys.contains("first"));
-  EXPECT_TRUE(keys.contains("second"));
+  keys.add_file(folder.write("keys", "# comment\r\n\nfirst\r\n \tsecond key\t \n \n  # x\nthird"));
+  for (const char* key : {"first", "second key", "third"}) EXPECT_TRUE(keys.contains(key)) << key;
+  EXPECT_FALSE(keys.contains("# x"));
   EXPECT_FALSE(keys.contains("# comment"));
   EXPECT_FALSE(keys.contains(""));
   EXPECT_THROW(keys.add_file(folder.write("none", "# none\n")), ArgumentError);

@@ -32,6 +32,13 @@ TEST(ServerErrors, MessagesAboutTheServerAreNotTold) {
     EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos);
 }
 
+TEST(ServerErrors, ClientsSeeNoPartsOfTheProgram) {
+  EXPECT_STREQ(told(ArgumentError("[sampler] no token is left")).what(), "no token is left");
+  EXPECT_STREQ(told(UnsupportedError("[gguf writer] x: [y] z")).what(), "x: [y] z");
+  for (const char* other : {"x", "[1] x", "[INST] x", "[] x", "[x", "[x]y", "the [x] y"})
+    EXPECT_STREQ(told(ArgumentError(other)).what(), other);
+}
+
 TEST(ServerErrors, EachApiHasItsShape) {
   const ApiError error(400, "n is 0", "n");
   EXPECT_EQ(

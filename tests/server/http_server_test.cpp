@@ -182,7 +182,8 @@ TEST_F(HttpServerTest, RefusesAmbiguousAndMalformedRequests) {
 TEST_F(HttpServerTest, RefusesBadRequestLines) {
   start();
   const std::vector<std::string> cases = {
-      "GET http://localhost/echo HTTP/1.1",
+      "GET http://user@localhost/echo HTTP/1.1",
+      "GET localhost:80 HTTP/1.1",
       "GET /%00 HTTP/1.1",
       "GET /%zz HTTP/1.1",
       "GET /a b HTTP/1.1",
@@ -422,6 +423,21 @@ TEST_F(HttpServerTest, ChecksHostAndOriginOnAllAddresses) {
   EXPECT_EQ(status("192.0.2.1:8080", "http://192.0.2.1:8080"), "200");
   EXPECT_EQ(status("evil.example", "http://evil.example"), "403");
   EXPECT_EQ(status("evil.example", ""), "403");
+}
+
+// The host of a target that is a whole URL counts, and not the header.
+TEST_F(HttpServerTest, TakesAWholeUrlAsTheTarget) {
+  start();
+  const auto answer = [&](const std::string& target, const std::string& host) {
+    return answer_to("GET " + target + " HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n");
+  };
+  const std::string here = "Host: localhost\r\n";
+  const std::string ok = answer("http://localhost:8080/echo?a=1", here);
+  EXPECT_TRUE(ok.starts_with("HTTP/1.1 200 ") && ok.ends_with("GET /echo a=1 [] ")) << ok;
+  EXPECT_TRUE(
+      answer("http://127.0.0.1/echo", "Host: evil.example\r\n").starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(answer("http://evil.example/echo", here).starts_with("HTTP/1.1 403 "));
+  EXPECT_TRUE(answer("http://localhost/echo", "").starts_with("HTTP/1.1 400 "));
 }
 
 // Connections that say nothing do not keep others out.

@@ -33,11 +33,52 @@ TEST(HttpText, DecodesTargets) {
   EXPECT_TRUE(read_target("/a%2Fb?x=1?2", request));
   EXPECT_EQ(request.path, "/a/b");
   EXPECT_EQ(request.query, "x=1?2");
-  EXPECT_FALSE(read_target("*", request));
+  for (const char* other :
+       {"*", "localhost:80", "ftp://a/", "http://", "http:///a", "http://u@a/", "http://a#/b"})
+    EXPECT_FALSE(read_target(other, request)) << other;
   EXPECT_FALSE(read_target("//%00", request));
   EXPECT_EQ(query_value("a=1&b=x+y%21&c", "b"), "x y!");
   EXPECT_EQ(query_value("a=1&b=2&c", "c"), "");
   EXPECT_EQ(query_value("aa=1", "a"), "");
+}
+
+// RFC 9112, section 3.2.2.
+TEST(HttpText, AWholeUrlNamesItsHost) {
+  HttpRequest request;
+  request.headers = {{"host", "localhost"}, {"X", "y"}};
+  EXPECT_TRUE(read_target("HTTP://evil.example:81/a%20b?c", request));
+  EXPECT_EQ(request.path, "/a b");
+  EXPECT_EQ(request.query, "c");
+  EXPECT_EQ(request.header("Host"), "evil.example:81");
+  EXPECT_EQ(request.header("X"), "y");
+  for (const char* target : {"https://a.example", "https://a.example?c"}) {
+    EXPECT_TRUE(read_target(target, request)) << target;
+    EXPECT_EQ(request.path, "/");
+    EXPECT_EQ(request.header("Host"), "a.example");
+  }
+}
+
+TEST(HttpText, WritesNamesAsBrowsersDo) {
+  for (const auto& [given, normal] :
+       {std::pair("Model.Example.org/", "model.example.org"),
+        std::pair("a.example:8080", "a.example:8080"), std::pair("[2001:DB8::1]", "2001:db8::1"),
+        std::pair("2001:db8::1", "2001:db8::1"), std::pair("[2001:db8::1]:80", "[2001:db8::1]:80")})
+    EXPECT_EQ(normal_host(given), normal) << given;
+  for (const char* wrong : {"", "/", "https://a.example", "a.example/b", "a.example:", "a:b", "*",
+                            "a b", ":80", "a.example//"})
+    EXPECT_EQ(normal_host(wrong), std::nullopt) << wrong;
+  for (const auto& [given, normal] :
+       {std::pair("HTTPS://Page.Example/", "https://page.example"),
+        std::pair("https://a.example:443", "https://a.example"),
+        std::pair("http://a.example:80/", "http://a.example"),
+        std::pair("http://a.example:443", "http://a.example:443"),
+        std::pair("http://[::1]:80", "http://[::1]"),
+        std::pair("app://obsidian.md", "app://obsidian.md"), std::pair("null", "null")})
+    EXPECT_EQ(normal_origin(given), normal) << given;
+  for (const char* wrong : {"", "*", "a.example", "a.example:443", "https://", "https:///",
+                            "https://a.example/chat", "https://a.example//", "://a.example",
+                            "https://*.example", "https://u@a.example", "https://::1"})
+    EXPECT_EQ(normal_origin(wrong), std::nullopt) << wrong;
 }
 
 TEST(HttpText, ComparesHosts) {

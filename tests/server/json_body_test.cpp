@@ -75,6 +75,18 @@ TEST(JsonBody, KnowsEmptyValues) {
     EXPECT_FALSE(value.is_empty()) << value.json();
 }
 
+TEST(JsonBody, SaysThatABodyIsEmpty) {
+  for (const char* text : {"", " \r\n\t"}) {
+    try {
+      parse_body(text);
+      FAIL() << "no error";
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.status(), 400);
+      EXPECT_NE(std::string(error.what()).find("empty"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(JsonBody, RefusesWhatIsNoObject) {
   const std::string deep = "{\"a\": " + std::string(100'000, '[');
   for (const std::string& text : std::initializer_list<std::string>{

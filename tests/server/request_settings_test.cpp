@@ -1,5 +1,6 @@
 #include "server/request_settings.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -116,6 +117,24 @@ TEST(RequestSettings, RefusesTwoValuesOfOneNumber) {
   const std::string same = R"({"max_tokens": 3, "max_completion_tokens": 3.0, "n_predict": null})";
   EXPECT_EQ(read(same).generation.n_predict, 3);
   EXPECT_EQ(read(R"({"logprobs": true, "n_probs": 0})").generation.n_logprobs, 0);
+}
+
+TEST(RequestSettings, TheBestOfAllChoicesAreAllOfThem) {
+  for (const char* body : {R"({"best_of": 3, "n": 3})", R"({"n": 3, "best_of": 3.0})",
+                           R"({"best_of": 1})", R"({"best_of": null, "n": 2})"})
+    EXPECT_EQ(blamed(body, kCompletionsApi), "no error") << body;
+  for (const char* body : {R"({"best_of": 3})", R"({"best_of": 3, "n": 2})",
+                           R"({"best_of": 1, "n": 2})", R"({"best_of": "1"})"})
+    EXPECT_EQ(blamed(body, kCompletionsApi), "best_of") << body;
+  EXPECT_EQ(blamed(R"({"best_of": 1})"), "best_of");  // a chat has no such field
+}
+
+TEST(RequestSettings, OptionsForLoadingChangeNoAnswer) {
+  for (const char* name : {"logits_all", "vocab_only", "embedding_only", "f16_kv", "num_gpu"})
+    EXPECT_EQ(blamed(fmt::format(R"({{"{}": true}})", name), kOllamaOptionsApi), "no error");
+  EXPECT_EQ(blamed(R"({"penalize_newline": true})", kOllamaOptionsApi), "no error");
+  for (const char* body : {R"({"penalize_newline": false})", R"({"penalize_newline": 1})"})
+    EXPECT_EQ(blamed(body, kOllamaOptionsApi), "penalize_newline");
 }
 
 TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {

@@ -39,6 +39,22 @@ class OneServer(unittest.TestCase):
         expected = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
         self.assertEqual((status, answer), (200, {"prompt": expected}))
 
+    def test_shows_the_prompt_of_an_answer_that_goes_on(self):
+        begun = [{"type": "text", "text": text} for text in ("aaa", "bbb")]
+        messages = [
+            {"role": "user", "content": "hello"},
+            {"role": "assistant", "content": begun},
+        ]
+        for more in ({}, {"continue_final_message": True}, {"continue_final_message": False}):
+            asked = {"messages": messages, **more}
+            shown = self.server.post("/apply-template", asked)[1]["prompt"]
+            chat = {**asked, "max_tokens": 1, "verbose": True}
+            used = self.server.post("/v1/chat/completions", chat)[1]["__verbose"]["prompt"]
+            self.assertEqual(shown, used, more)
+        asked = {"messages": messages[:1], "continue_final_message": True}
+        status, answer = self.server.post("/apply-template", asked)
+        self.assertEqual((status, answer["error"]["param"]), (400, "continue_final_message"))
+
     def test_tells_about_itself(self):
         self.assertEqual(self.server.get("/health"), (200, {"status": "ok"}))
         props = self.server.get("/props")[1]
@@ -297,6 +313,27 @@ class Limits(unittest.TestCase):
                     break
                 time.sleep(0.05)
             self.assertEqual(server.metrics()[cancelled], 2)
+
+    def test_a_web_site_is_named_as_browsers_name_it(self):
+        flags = [
+            "--allowed-origin",
+            "HTTPS://Page.Example:443/",
+            "--allowed-host",
+            "Model.Example/",
+        ]
+        with Server(*flags) as server:
+            names = {"Origin": "https://page.example", "Host": "model.example"}
+            self.assertEqual(server.get("/props", **names)[0], 200)
+            self.assertEqual(server.get("/props", Origin="https://other.example")[0], 403)
+        for flag, wrong, expected in (
+            ("--allowed-origin", "https://page.example/chat", "https://HOST"),
+            ("--allowed-origin", "page.example", "https://HOST"),
+            ("--allowed-host", "https://model.example", "HOST or HOST:PORT"),
+        ):
+            given = ["serve", "-m", TINY, "--port", 0, flag, wrong]
+            code, out, error = limpid_program.outcome(*given)
+            self.assertEqual((code, out), (1, ""), wrong)
+            self.assertIn(f"{flag} {wrong}: give {expected}", error)
 
     def test_keys_come_from_a_file(self):
         with tempfile.TemporaryDirectory() as folder:

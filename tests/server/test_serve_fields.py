@@ -142,6 +142,62 @@ class Fields(WithServer):
         self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"], 0)
         self.assertLess(usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"])
 
+    def test_tells_where_tokens_are_in_the_text(self):
+        def ids(text: str) -> list[int]:
+            return self.server.post("/tokenize", {"content": text})[1]["tokens"]
+
+        first, second = ids("é")  # the two bytes of one character
+        a, b = ids("a") + ids("b")
+        asked = {"max_tokens": 0, "echo": True, "logprobs": 0}
+        for prompt, text, offsets in (
+            ([a, second, b], "a\ufffdb", [0, 1, 2]),
+            ([a, first, b], "a\ufffdb", [0, 1, 2]),
+            ([first, second, b], "éb", [0, 0, 1]),
+            ([second, first, first, second, b], "\ufffd\ufffdéb", [0, 1, 2, 2, 3]),
+        ):
+            body = {**asked, "prompt": prompt}
+            choice = self.server.post("/v1/completions", body)[1]["choices"][0]
+            told = choice["text"], choice["logprobs"]["text_offset"]
+            self.assertEqual(told, (text, offsets))
+        # The answer completes the last character of the prompt.
+        body = {"prompt": [a, first], "max_tokens": 2, "logprobs": 0, "temperature": 0}
+        body["logit_bias"] = {str(second): 1000}
+        for echo, text, offsets in (
+            (False, "é\ufffd", [0, 1]),
+            (True, "a\ufffdé\ufffd", [0, 1, 2, 3]),
+        ):
+            choice = self.server.post("/v1/completions", {**body, "echo": echo})[1]["choices"][0]
+            told = choice["text"], choice["logprobs"]["text_offset"]
+            self.assertEqual(told, (text, offsets))
+
+    def test_tells_the_chosen_token_among_the_best(self):
+        asked = {"prompt": "the world", "temperature": 0, "max_tokens": 1}
+        best = self.server.post("/completion", {**asked, "n_probs": 20})[1]
+        expected = {}  # of tokens with the same text the most probable one
+        for token in best["completion_probabilities"][0]["top_logprobs"]:
+            expected.setdefault(token["token"], token["logprob"])
+        self.assertLess(len(expected), 20)  # bytes that are parts of characters
+        answer = self.server.post("/v1/completions", {**asked, "logprobs": 20})[1]
+        self.assertEqual(answer["choices"][0]["logprobs"]["top_logprobs"], [expected])
+        other = next(letter for letter in "qzxjvk" if letter not in expected)
+        (token,) = self.server.post("/tokenize", {"content": other})[1]["tokens"]
+        for n in (0, 1):
+            body = {**asked, "logprobs": n, "logit_bias": {str(token): 1000}}
+            told = self.server.post("/v1/completions", body)[1]["choices"][0]["logprobs"]
+            self.assertEqual(told["tokens"], [other])
+            self.assertEqual(len(told["top_logprobs"][0]), n + 1)
+            self.assertEqual(told["top_logprobs"][0][other], told["token_logprobs"][0])
+
+    def test_errors_name_no_parts_of_the_program(self):
+        for body in (
+            {"prompt": "a", "grammar": "root ::= root"},
+            {"prompt": "a", "n_predict": 1, "grammar": "root ::= ("},
+        ):
+            status, answer = self.server.post("/completion", body)
+            self.assertEqual(status, 400)
+            self.assertNotIn("[", answer["error"]["message"])
+        self.assertIn("empty", self.server.post("/completion", b"")[1]["error"]["message"])
+
     def test_responses_tell_log_probabilities(self):
         asked = {"input": "hello", "max_output_tokens": 5, "temperature": 0}
         self.refuse(RESPONSES, {**asked, "top_logprobs": 2}, "top_logprobs")
@@ -188,6 +244,23 @@ class Thinking(WithServer):
             name, asked_for = "prompt_eval_count", asked | few
             thinks = n_tokens(path, name, asked_for)
             self.assertGreater(n_tokens(path, name, asked_for | {"think": False}), thinks)
+
+
+class FullContext(WithServer):
+    flags = ["-c", 64, "--context-shift", "--ignore-eos"]
+
+    def test_an_answer_may_end_there(self):
+        prompt = "a" * 40
+        answer = self.accept("/completion", {"prompt": prompt, "n_predict": -2})
+        self.assertEqual((answer["tokens_predicted"], answer["stop_type"]), (24, "limit"))
+        asked = {"prompt": prompt, "raw": True, "stream": False, "options": {"num_predict": -2}}
+        answer = self.accept("/api/generate", asked)
+        self.assertEqual((answer["eval_count"], answer["done_reason"]), (24, "length"))
+
+    def test_it_always_moves(self):
+        for n_keep in (-1, 60, 1000):
+            body = {"prompt": "a" * 62, "n_predict": 90, "n_keep": n_keep}
+            self.assertEqual(self.accept("/completion", body)["tokens_predicted"], 90)
 
 
 class Ollama(WithServer):

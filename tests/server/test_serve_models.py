@@ -54,6 +54,14 @@ class SeveralModels(unittest.TestCase):
         told = server.post("/predict?model=second", {"instances": [asked]})[1]["predictions"][0]
         self.assertEqual(told["model"], "second")
 
+    def test_the_body_decides_where_it_names_a_model(self):
+        server = self.serve()
+        path = "/v1/completions?model=third"
+        answer = server.post(path, {**GREEDY, "model": "second"})[1]
+        self.assertEqual(answer["model"], "second")
+        self.assertEqual(server.post(path, {**GREEDY, "model": "gpt-4"})[0], 404)
+        self.assertEqual(server.post(path, GREEDY)[1]["model"], "third")
+
     def test_a_folder_has_its_own_name(self):
         server = self.serve(model=f"{limpid_program.DATA}/golden/hugging_face/qwen3/")
         self.assertEqual(list(states(server)), ["qwen3"])
