@@ -4,43 +4,47 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <span>
 
 #include "base/check.h"
 
 namespace limpid {
 namespace {
 
-// The size of a row: sqrt(mean of squares).
-double root_mean_square(std::span<const float> row) {
-  double sum = 0;
-  for (const float value : row) sum += static_cast<double>(value) * value;
-  return std::sqrt(sum / static_cast<double>(row.size()));
-}
-
-// 0 for equal values and for two NaNs; infinite when the error is not finite.
-double relative_error(double x, double reference, double size) {
+// 0 for equal values and for two NaNs; infinite when the difference is not finite.
+double difference(double x, double reference) {
   if (x == reference || (std::isnan(x) && std::isnan(reference))) return 0;
-  const double error = std::abs(x - reference) / size;
-  return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
+  const double difference = std::abs(x - reference);
+  return std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
 }
 
-// The largest error of one activation [n_rows, n_cols], and where it is.
+// The largest error of the rows of one activation [n_rows, n_cols], and where it is.
+//
+// Both norms of a row are sums over all of its elements. A row may have a few elements that are a
+// hundred times as large as the others, as those of the first token have; the small relative error
+// of such an element is large beside the others, and still small in the whole.
 ActivationError compare(const Observation& mine, const Observation& reference) {
   ActivationError worst{mine.what, mine.layer, mine.n_rows, mine.n_cols, 0, 0, 0};
   const auto n_cols = static_cast<size_t>(mine.n_cols);
   for (int64_t row = 0; row < mine.n_rows; ++row) {
-    const auto begin = static_cast<size_t>(row) * n_cols;
-    const auto x = std::span(mine.values).subspan(begin, n_cols);
-    const auto r = std::span(reference.values).subspan(begin, n_cols);
-    const double size = root_mean_square(r);
+    const size_t begin = static_cast<size_t>(row) * n_cols;
+    double of_difference = 0, of_reference = 0;  // sums of squares
+    double largest = 0;
+    size_t element = 0;
     for (size_t i = 0; i < n_cols; ++i) {
-      const double error = relative_error(x[i], r[i], size);
-      if (error <= worst.error) continue;
-      worst.error = error;
-      worst.token = row;
-      worst.element = static_cast<int64_t>(i);
+      const double r = reference.values[begin + i];
+      const double d = difference(mine.values[begin + i], r);
+      of_difference += d * d;
+      if (std::isfinite(r)) of_reference += r * r;
+      if (d <= largest) continue;
+      largest = d;
+      element = i;
     }
+    if (largest == 0) continue;
+    const double error = std::sqrt(of_difference / of_reference);
+    if (error <= worst.error) continue;
+    worst.error = error;
+    worst.token = row;
+    worst.element = static_cast<int64_t>(element);
   }
   return worst;
 }

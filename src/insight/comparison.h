@@ -17,12 +17,12 @@ struct ActivationError {
   int64_t layer = -1;
   int64_t n_rows = 0;
   int64_t n_cols = 0;
-  // The largest |x - r| of any element, divided by the root mean square of the reference's row.
-  // Each token is measured by its own size, so a token with large values does not hide another's
-  // error. Infinite when one of the two is not finite and they differ.
+  // The largest ||x - r|| / ||r|| of any row, with Euclidean norms. Each token is measured by its
+  // own size, so a token with large values does not hide another's error. Infinite when one of the
+  // two is not finite and they differ.
   double error = 0;
   int64_t token = 0;    // the row of the largest error
-  int64_t element = 0;  // and its column
+  int64_t element = 0;  // the column with the largest difference in it
 };
 
 // The errors of all activations, in the order of the computation.

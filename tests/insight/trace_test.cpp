@@ -151,7 +151,7 @@ TEST(Comparison, NoTokenHidesBehindAnother) {
   Trace trace = reference;
   trace.observations[0].values[3] = -1.5F;
   const Comparison comparison = compare_traces(trace, reference);
-  EXPECT_DOUBLE_EQ(comparison.worst()->error, 0.5);
+  EXPECT_DOUBLE_EQ(comparison.worst()->error, 0.5 / std::sqrt(2.0));
   EXPECT_EQ(comparison.worst()->token, 1);
   EXPECT_EQ(comparison.worst()->element, 1);
   trace.observations[0].values[0] = std::nanf("");
