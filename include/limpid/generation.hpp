@@ -26,9 +26,9 @@ struct GenerationOptions {
   // spans several tokens. A stop string that spells a control token stops at that token.
   std::vector<std::string> stop{};
   std::vector<TokenId> stop_ids{};  // in addition to the model's own
-  // When the context is full: keep the first n_keep tokens (-1: the prompt's), drop the older half
-  // of the others, and evaluate the remaining ones again at their new positions. The result is that
-  // of a fresh prompt.
+  // When the context is full: keep the first n_keep tokens (-1: the prompt's), but at most the
+  // context less four; drop the older half of the others, and evaluate the remaining ones again at
+  // their new positions. The result is that of a fresh prompt.
   bool context_shift = false;
   int64_t n_keep = 0;
   bool show_special = false;  // include control tokens in the text
