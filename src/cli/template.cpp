@@ -21,16 +21,20 @@ struct TemplateFlags {
   std::string variables;
   std::optional<std::string> bos;
   std::optional<std::string> eos;
-  int64_t now = 0;
+  std::optional<int64_t> now;
   bool no_generation_prompt = false;
 };
 
 // JSON of the kind that is wanted, an array or an object; `what` names it in errors.
 Json parse_json(const std::string& text, const std::string& what, Json::value_t wanted) {
   Json json = limpid::parse_json(text, what);
-  LIMPID_CHECK(ArgumentError, json.type() == wanted, "{}: holds {}, not {}", what, json.type_name(),
-               wanted == Json::value_t::array ? "an array" : "an object");
+  LIMPID_CHECK(ArgumentError, json.type() == wanted, "{} is not {} but JSON of type {}", what,
+               wanted == Json::value_t::array ? "an array" : "an object", json.type_name());
   return json;
+}
+
+Json read_array(const std::string& path) {
+  return parse_json(read_text(path), path == "-" ? "standard input" : path, Json::value_t::array);
 }
 
 // The piece that `key` (an id) names, or "".
@@ -84,10 +88,8 @@ void run(const TemplateFlags& values) {
                "this model has no chat template; use one that has, or --chat-template-file");
   if (values.bos) inputs.bos_token = *values.bos;
   if (values.eos) inputs.eos_token = *values.eos;
-  inputs.messages = parse_json(read_text(values.messages), values.messages, Json::value_t::array);
-  if (!values.tools.empty()) {
-    inputs.tools = parse_json(read_text(values.tools), values.tools, Json::value_t::array);
-  }
+  inputs.messages = read_array(values.messages);
+  if (!values.tools.empty()) inputs.tools = read_array(values.tools);
   if (!values.variables.empty()) {
     inputs.extra = parse_json(values.variables, "--chat-template-kwargs", Json::value_t::object);
   }

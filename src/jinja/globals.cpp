@@ -77,10 +77,10 @@ Value global_strftime_now(BuiltinCall& call) {
     if (next != '\0') ++i;
   }
   if (format.empty()) return make_string(call.budget, TracedText());
-  const bool is_given = call.interpreter.now() != 0;
-  const time_t now = is_given ? static_cast<time_t>(call.interpreter.now()) : std::time(nullptr);
+  const std::optional<int64_t> given_time = call.interpreter.now();
+  const time_t now = given_time ? static_cast<time_t>(*given_time) : std::time(nullptr);
   std::tm date{};
-  if ((is_given ? gmtime_r(&now, &date) : localtime_r(&now, &date)) == nullptr)
+  if ((given_time ? gmtime_r(&now, &date) : localtime_r(&now, &date)) == nullptr)
     fail("the time cannot be written as a date");
   const size_t most = 256 * format.size();
   call.budget.check_room(most);

@@ -26,7 +26,7 @@ void Scope::clear() {
   const auto outer = std::move(parent);
 }
 
-Interpreter::Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now)
+Interpreter::Interpreter(Budget& budget, int64_t max_output_bytes, std::optional<int64_t> now)
     : budget_(budget),
       max_output_bytes_(max_output_bytes),
       now_(now),

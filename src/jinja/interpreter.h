@@ -70,7 +70,7 @@ struct LoopObject : Object {
 
 class Interpreter {
  public:
-  Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now);
+  Interpreter(Budget& budget, int64_t max_output_bytes, std::optional<int64_t> now);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -82,8 +82,8 @@ class Interpreter {
   size_t position() const { return at_; }
 
   Budget& budget() { return budget_; }
-  // Unix seconds for strftime_now; 0: the clock.
-  int64_t now() const { return now_; }
+  // Unix seconds for strftime_now; without a value: the clock.
+  std::optional<int64_t> now() const { return now_; }
   // The methods that builtins use: they call values, filters and tests, and read attributes of
   // objects.
   Value call(const Value& callee, const Arguments& arguments);
@@ -141,7 +141,7 @@ class Interpreter {
   // a block captures.
   Budget& budget_;
   int64_t max_output_bytes_;
-  int64_t now_;
+  std::optional<int64_t> now_;
   ScopePtr context_;
   TracedText output_;
   TracedText* out_ = &output_;

@@ -29,7 +29,7 @@ std::string render_page(std::string_view source, const nlohmann::ordered_json& v
     const std::string normalized = jinja::normalize_newlines(source);
     const jinja::Template parsed = jinja::parse(normalized, kMaxDepth);
     jinja::Budget budget(kMaxSteps, kMaxBytes, kMaxDepth);
-    jinja::Interpreter interpreter(budget, kMaxBytes, 0);
+    jinja::Interpreter interpreter(budget, kMaxBytes, std::nullopt);
     for (const auto& [name, value] : values.items())
       interpreter.define(name, jinja::from_json(budget, value));
     std::vector<std::pair<jinja::Value, jinja::Value>> pieces;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,7 +35,8 @@ struct TemplateInputs {
   std::string bos_token;         // empty: undefined, as for a tokenizer without BOS
   std::string eos_token;
   bool add_generation_prompt = true;
-  int64_t now = 0;  // Unix seconds for strftime_now, which are UTC; 0: the clock, in local time
+  // Unix seconds for strftime_now, which are UTC; without a value: the clock, in local time.
+  std::optional<int64_t> now;
 };
 
 // Variables of a template that TemplateInputs::extra cannot replace.
