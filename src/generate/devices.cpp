@@ -53,13 +53,15 @@ Devices open_devices(const OpenOptions& options) {
   if (device == "cpu" && n_layers > 0) device = first_gpu(n_layers);
   const bool is_gpu = device != "cpu" && device != "reference";
   if (n_layers == 0) device = "cpu";
-  Devices devices{make_executor(device, executor), nullptr, device};
   const bool is_shared = n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit);
   LIMPID_CHECK(ArgumentError, is_shared || options.split == "cpu",
                "layers are to be split with '{}', but '{}' has all of them: give the number of "
                "layers that the device should hold (OpenOptions::gpu_layers)",
                options.split, device);
-  check_products(options.products, device, is_shared ? options.split : "");
+  // Only a number of layers leaves some for the second device in any case.
+  const bool has_number = n_layers > 0 && n_layers != INT64_MAX;
+  check_products(options.products, device, has_number ? options.split : "");
+  Devices devices{make_executor(device, executor), nullptr, device};
   if (is_shared) {
     devices.second = make_executor(options.split, executor);
     devices.second_name = options.split;
