@@ -1,18 +1,37 @@
-// A rate is 0 where no time was measured: JSON has no number for infinity.
 #include "cli/answer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/output.h"
 
 namespace limpid::cli {
 namespace {
 
-double per_second(int64_t n, double seconds) {
-  return seconds > 0 ? static_cast<double>(n) / seconds : 0;
+// Tokens a second; nothing where no token or no time was measured.
+std::optional<double> rate(int64_t n, double seconds) {
+  if (n <= 0 || seconds <= 0) return std::nullopt;
+  return static_cast<double>(n) / seconds;
+}
+
+Json rate_to_json(int64_t n, double seconds) {
+  const auto per_second = rate(n, seconds);
+  return per_second ? Json(*per_second) : Json();
+}
+
+// ", 28.2 tokens/s", or "".
+std::string rate_text(int64_t n, double seconds) {
+  const auto per_second = rate(n, seconds);
+  return per_second ? fmt::format(", {:.1f} tokens/s", *per_second) : "";
+}
+
+// The tokens that the generation's time is of. The first one comes with the last step of the
+// prompt.
+int64_t n_timed(const GenerationTimings& timings) {
+  return std::max<int64_t>(0, timings.n_generated - 1);
 }
 
 }  // namespace
@@ -28,10 +47,10 @@ Json to_json(const GenerationResult& result, bool knows_ids) {
       {"n_prompt", timings.n_prompt},
       {"n_reused", timings.n_reused},
       {"prompt_seconds", timings.prompt_seconds},
-      {"prompt_tokens_per_second", per_second(timings.n_prompt, timings.prompt_seconds)},
+      {"prompt_tokens_per_second", rate_to_json(timings.n_prompt, timings.prompt_seconds)},
       {"n_generated", timings.n_generated},
       {"generation_seconds", timings.generation_seconds},
-      {"tokens_per_second", per_second(timings.n_generated, timings.generation_seconds)}};
+      {"tokens_per_second", rate_to_json(n_timed(timings), timings.generation_seconds)}};
   if (!knows_ids) {
     json.erase("ids");
     json.erase("seed");
@@ -43,20 +62,22 @@ Json to_json(const GenerationResult& result, bool knows_ids) {
 // Sequences of one batch run at the same time, so their tokens add up and the longest time counts.
 void print_timings(std::span<const GenerationResult> results) {
   GenerationTimings sum;
+  int64_t n_timed_tokens = 0;
   for (const GenerationResult& result : results) {
     const GenerationTimings& timings = result.timings;
     sum.n_prompt += timings.n_prompt;
     sum.n_reused += timings.n_reused;
     sum.n_generated += timings.n_generated;
+    n_timed_tokens += n_timed(timings);
     sum.prompt_seconds = std::max(sum.prompt_seconds, timings.prompt_seconds);
     sum.generation_seconds = std::max(sum.generation_seconds, timings.generation_seconds);
   }
   const std::string reused =
       sum.n_reused > 0 ? fmt::format(" ({} more were in the cache)", sum.n_reused) : "";
-  print_log(fmt::format(
-      "prompt {}{}, {:.1f} tokens/s; answer {}, {:.1f} tokens/s", count(sum.n_prompt, "token"),
-      reused, per_second(sum.n_prompt, sum.prompt_seconds), count(sum.n_generated, "token"),
-      per_second(sum.n_generated, sum.generation_seconds)));
+  print_log(fmt::format("prompt {}{}{}; answer {}{}", count(sum.n_prompt, "token"), reused,
+                        rate_text(sum.n_prompt, sum.prompt_seconds),
+                        count(sum.n_generated, "token"),
+                        rate_text(n_timed_tokens, sum.generation_seconds)));
 }
 
 }  // namespace limpid::cli

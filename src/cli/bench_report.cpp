@@ -121,6 +121,7 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
 // Names as in llama-bench, so that scripts written for it read this too.
 Json to_json(const BenchReport& report, const BenchResult& result) {
   const Rates rates = rates_of(result, report.limits);
+  const FlopCount& limits = report.limits.flops_per_second;
   return {{"model_type", report.model},
           {"model_size", report.n_bytes},
           {"model_n_params", report.n_parameters},
@@ -139,9 +140,9 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
           {"flops_per_second", rates.flops_per_second},
           {"share_of_compute", rates.share_of_compute},
           {"limit_bytes_per_second", report.limits.read_bytes_per_second},
-          {"limit_flops_per_second", report.limits.flops_per_second.f32},
-          {"limit_bf16_flops_per_second", report.limits.flops_per_second.bf16},
-          {"limit_int8_flops_per_second", report.limits.flops_per_second.int8}};
+          {"limit_flops_per_second", limits.f32},
+          {"limit_bf16_flops_per_second", report.limits.has_bf16() ? Json(limits.bf16) : Json()},
+          {"limit_int8_flops_per_second", limits.int8}};
 }
 
 // A text is between quotes, and a quote in it is doubled (RFC 4180).

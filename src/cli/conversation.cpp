@@ -1,8 +1,8 @@
 // What Ctrl-C does depends on where it comes:
-//   during an answer         the answer ends, the conversation goes on
-//   at the prompt            a note; a second one leaves
-//   twice during an answer   the program ends at once (cli/signals.h)
-//   without a terminal       the answer ends and the program with it, exit code 130
+//   during an answer     the answer ends, and a note; the conversation goes on
+//   at the prompt        a note
+//   without a terminal   the answer ends and the program with it, exit code 130
+// A second one before the next message ends the program at once (cli/signals.h).
 #include "cli/conversation.h"
 
 #include <nlohmann/json.hpp>
@@ -51,9 +51,9 @@ int Conversation::hold(std::optional<std::string> first) {
     }
     if (!turn) return kExitOk;
     has_taken = true;
-    asked_to_leave = false;
     interrupt_.clear();
     take(*turn);
+    asked_to_leave = interrupt_.interrupted();
   }
   return was_interrupted_ ? kExitInterrupted : kExitOk;
 }
@@ -118,15 +118,18 @@ void Conversation::answer(const std::function<GenerationResult(const ShowPiece&)
   if (options_.timings) print_timings({&result, 1});
   tell_how_it_ended(result);
   is_over_ = is_over_ || options_.single_turn;
-  if (!interrupt_.interrupted()) return;
-  interrupt_.clear();
-  if (reader_->is_person() && !options_.single_turn) return;
-  is_over_ = was_interrupted_ = true;
+  // Ctrl-C stays counted for a person, who leaves with a second one.
+  if (interrupt_.interrupted() && !goes_on_after_interrupt()) is_over_ = was_interrupted_ = true;
+}
+
+bool Conversation::goes_on_after_interrupt() const {
+  return reader_->is_person() && !options_.single_turn;
 }
 
 // Explains to the person why an answer ended, unless the model ended it.
 void Conversation::tell_how_it_ended(const GenerationResult& result) {
-  if (result.stop_reason == StopReason::kCancelled) print_note("(stopped)");
+  if (result.stop_reason == StopReason::kCancelled)
+    print_note(goes_on_after_interrupt() ? "(stopped; Ctrl-C again leaves)" : "(stopped)");
   if (result.stop_reason == StopReason::kRepetition) {
     print_note("(ended: the answer had begun to repeat itself)");
   }

@@ -51,6 +51,7 @@ class Conversation {
   // Shows the answer that `ask` gets from the partner, piece by piece.
   void answer(const std::function<GenerationResult(const ShowPiece&)>& ask);
   void tell_how_it_ended(const GenerationResult& result);
+  [[nodiscard]] bool goes_on_after_interrupt() const;
 
   void help(const std::string& argument);
   void regenerate(const std::string& argument);

@@ -7,13 +7,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 namespace limpid::cli {
 namespace {
 
-constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"Config::batch_size", "--batch_size"},
     {"Config::learning_rate", "--learning_rate"},
     {"Config::num_steps", "--num_steps"},
@@ -29,12 +30,37 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"OpenOptions::rope_scaling", "--rope-scaling"},
     {"OpenOptions::split", "--split"},
     {"OpenOptions::tokenizer_path", "--tokenizer"},
-    {"PlanOptions::allow_requantize", "--allow-requantize"},
+    // Not every command that quantises has the option.
+    {"set PlanOptions::allow_requantize", "make the file with limpid quantize --allow-requantize"},
     {"Shape::block_size", "--block_size"},
     {"Shape::n_embd", "--n_embd"},
     {"Shape::n_head", "--n_head"},
     {"Shape::n_layer", "--n_layer"},
+    // The model may have one that it does not add.
+    {"the model has no BOS token to begin with", "the model adds no BOS token: give a text (-p)"},
 };
+
+// Parts of the library, whose messages begin with their names: "[session] …; lower n_keep". The
+// words are options in such a message; in another one they may be keys of a file.
+constexpr std::string_view kParts[] = {"batch",   "chat",    "embed",   "engine",   "generate",
+                                       "grammar", "sampler", "session", "tokenizer"};
+constexpr std::pair<std::string_view, std::string_view> kWordsOfParts[] = {
+    {"n_ctx", "-c"}, {"n_keep", "--keep"}, {"n_predict", "-n"}};
+
+void replace_all(std::string& message, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size())
+    message.replace(at, from.size(), to);
+}
+
+// Takes the name of a part off the beginning. Returns whether there was one.
+bool take_part_off(std::string& message) {
+  return std::ranges::any_of(kParts, [&](std::string_view part) {
+    const std::string prefix = fmt::format("[{}] ", part);
+    const bool is_of_part = message.starts_with(prefix);
+    if (is_of_part) message.erase(0, prefix.size());
+    return is_of_part;
+  });
+}
 
 }  // namespace
 
@@ -54,10 +80,10 @@ std::string in_program_words(const std::exception& error) {
         context.empty() ? "a larger -c and a smaller -n" : context);
   }
   std::string message = error.what();
-  for (const auto& [option, flag] : kFlags) {
-    for (size_t at = 0; (at = message.find(option, at)) != std::string::npos; at += flag.size())
-      message.replace(at, option.size(), flag);
+  if (take_part_off(message)) {
+    for (const auto& [word, ours] : kWordsOfParts) replace_all(message, word, ours);
   }
+  for (const auto& [word, ours] : kWords) replace_all(message, word, ours);
   return message;
 }
 

@@ -148,7 +148,6 @@ Json to_json(const ExplainFlags& values, const Explanation& explanation, const P
 }
 
 void declare(CLI::App& app, ExplainFlags& values) {
-  values.model.options.cache_type_k = values.model.options.cache_type_v = "f32";
   declare_text(app, values.text);
   add_option(app, "-n,--predict N", values.n_predict, Range{.least = 0},
              "let the model continue the text by up to N tokens, the likeliest each time (0)");
@@ -175,7 +174,7 @@ void declare(CLI::App& app, ExplainFlags& values) {
   add_option(app, "--beside MODEL2", values.beside,
              "run another model over the same tokens: another quantisation, a model fine-tuned "
              "from this one");
-  declare_model(app, values.model);
+  declare_model_with_f32_cache(app, values.model);
 }
 
 void run(const ExplainFlags& values) {

@@ -25,6 +25,7 @@ struct TextFlags {
   std::optional<std::string> file;
   std::optional<std::string> ids;
   bool chat = false;
+  std::optional<std::string> system;  // with --chat; "" for none
   bool special = false;
 };
 
@@ -47,6 +48,9 @@ class TextEncoder {
   TokenId token(std::string_view text, std::string_view option) const;
 
  private:
+  // The prompt that `limpid chat` would make of the message.
+  std::vector<TokenId> encode_message(std::string_view text, std::string_view system) const;
+
   TextFlags flags_;
   std::string path_;
   std::shared_ptr<const Tokenizer> tokenizer_;

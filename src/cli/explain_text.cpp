@@ -1,11 +1,14 @@
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "cli/explain.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
 #include "generate/chat_prompt.h"
+#include "limpid/chat.hpp"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
@@ -21,9 +24,14 @@ void declare_text(CLI::App& app, TextFlags& values) {
   add_option(app, "-p,--prompt TEXT", values.prompt, "the text");
   add_option(app, "-f,--file FILE", values.file, "a file with the text; - is standard input");
   add_option(app, "--ids LIST", values.ids, "token ids between commas");
-  add_switch(app, "--chat", values.chat,
-             "the text is a user's message: put it into the model's chat template, up to where the "
-             "answer begins");
+  CLI::Option* chat =
+      add_switch(app, "--chat", values.chat,
+                 "the text is a user's message: put it into the model's chat template, as limpid "
+                 "chat does, up to where the answer begins");
+  needs(add_option(app, "-sys,--system-prompt TEXT", values.system,
+                   "with --chat: the system message (You are a helpful assistant.); '' leaves it "
+                   "to the template"),
+        chat);
   add_switch(app, "--special", values.special, "parse control tokens in the text");
 }
 
@@ -41,14 +49,26 @@ TextEncoder::TextEncoder(TextFlags flags, const Checkpoint& checkpoint)
   template_.emplace(std::string(*source));
 }
 
+std::vector<TokenId> TextEncoder::encode_message(std::string_view text,
+                                                 std::string_view system) const {
+  TemplateInputs inputs;
+  inputs.messages = Json::array();
+  if (!system.empty()) inputs.messages.push_back({{"role", "system"}, {"content", system}});
+  inputs.messages.push_back({{"role", "user"}, {"content", text}});
+  return encode_chat(*tokenizer_, *template_, std::move(inputs));
+}
+
 std::vector<TokenId> TextEncoder::encode(std::string_view text) const {
   if (flags_.ids) return parse_token_ids(text, "--ids");
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
                "{} has no tokenizer: give token ids, --ids", path_);
+  if (template_ && flags_.system) return encode_message(text, *flags_.system);
   if (template_) {
-    TemplateInputs inputs;
-    inputs.messages = {{{"role", "user"}, {"content", text}}};
-    return encode_chat(*tokenizer_, *template_, std::move(inputs));
+    try {
+      return encode_message(text, kDefaultSystemPrompt);
+    } catch (const TemplateRefusal&) {  // a chat then has no system message
+      return encode_message(text, "");
+    }
   }
   EncodeOptions options;
   if (flags_.special) options.special.allow = SpecialTokens::Allow::kAll;

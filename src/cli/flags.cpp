@@ -214,14 +214,14 @@ std::string read_value(const std::string& text, const Range& range, Number& valu
   const char* end = text.data() + text.size();
   Number number{};
   const auto [after, error] = std::from_chars(text.data(), end, number);
-  // std::from_chars reads neither 1e50 nor 1e-50 as a float; the second one is 0.
-  const double wide =
-      error == std::errc() ? static_cast<double>(number) : std::strtod(text.c_str(), nullptr);
+  // In double precision: as a float, 1e30 is above a bound of 1e30, and 1e-50 is not read at all.
+  const bool is_whole = std::is_integral_v<Number> && error == std::errc();
+  const double wide = is_whole ? static_cast<double>(number) : std::strtod(text.c_str(), nullptr);
   if (after != end || error == std::errc::invalid_argument || std::isnan(wide))
     return fmt::format("'{}' is not a {}", text,
                        std::is_integral_v<Number> ? "whole number" : "number");
-  if ((error != std::errc() && std::abs(wide) > 1) || std::isinf(wide))
-    return fmt::format("'{}' is too large", text);
+  if (error != std::errc() && std::abs(wide) > 1) return fmt::format("'{}' is too large", text);
+  if (std::isinf(wide)) return fmt::format("'{}' is not a finite number", text);
   if (wide >= range.least && wide <= range.most) return value = number, "";
   if (std::isinf(range.most)) return fmt::format("{} must be at least {}", text, range.least);
   if (std::isinf(range.least)) return fmt::format("{} must be at most {}", text, range.most);

@@ -31,6 +31,9 @@ struct PlanSpeed {
 // ResourceError.
 PlanSpeed measure_speed(const MemoryPlan& plan, int n_threads);
 
+// "28.6", and for slower ones as many digits as tell them from 0: "0.026".
+std::string speed_text(double tokens_per_second);
+
 // For what a model reads from the file because memory has no room for it; "" for nothing.
 std::string in_file_note(const MemoryPlan& plan);
 
@@ -40,8 +43,8 @@ Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options);
 std::string plan_report_text(const Json& report);
 
 // The distribution and the `n_singular` largest singular values of each tensor, and, where `other`
-// has a tensor of that name and shape, how far it is and the same of it. `other` may be null. Reads
-// all weights.
+// has a tensor of that name and shape, how far it is and the same of it. Rows of Q and K that the
+// two layouts order differently are compared in one order. `other` may be null. Reads all weights.
 Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int n_singular,
                      int n_threads);
 std::string weights_text(const Json& report);

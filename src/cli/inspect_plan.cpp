@@ -40,6 +40,10 @@ Json part_to_json(const DevicePlan& part, double rate) {
 
 }  // namespace
 
+std::string speed_text(double tokens_per_second) {
+  return fmt::format(fmt::runtime(tokens_per_second < 1 ? "{:.2g}" : "{:.1f}"), tokens_per_second);
+}
+
 std::string in_file_note(const MemoryPlan& plan) {
   if (plan.first_layer_in_file == MemoryPlan::kNoLayer) return "";
   const DevicePlan& last = plan.devices.back();
@@ -110,9 +114,9 @@ std::string plan_report_text(const Json& report) {
   text += speed.is_null()
               ? "\ntokens a second: unknown\n"
               : fmt::format(
-                    "\nat most {:.1f} tokens a second, by the rates that were measured now: "
+                    "\nat most {} tokens a second, by the rates that were measured now: "
                     "each token reads all matrices once\n",
-                    speed);
+                    speed_text(speed.get<double>()));
   if (!report["note"].is_null()) text += fmt::format("\n{}\n", report["note"]);
   if (!report["problem"].is_null()) text += fmt::format("\ndoes not fit: {}\n", report["problem"]);
   return text;

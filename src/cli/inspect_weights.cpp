@@ -11,10 +11,13 @@
 // that is unlike its neighbours may be damaged, or was never trained.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "cli/inspect.h"
 #include "cli/json_format.h"
 #include "insight/weight_statistics.h"
+#include "limpid/error.hpp"
+#include "model/registry.h"
 #include "tensor/codec.h"
 
 namespace limpid::cli {
@@ -32,10 +35,14 @@ std::string bars(const Json& histogram) {
   return text;
 }
 
+Json to_json(const Shape& shape) {
+  return std::vector<int64_t>(shape.dims().begin(), shape.dims().end());
+}
+
 Json to_json(const std::string& name, const TensorView& view, const WeightStatistics& statistics) {
   return {{"name", name},
           {"type", dtype_info(view.dtype).name},
-          {"shape", std::vector<int64_t>(view.shape.dims().begin(), view.shape.dims().end())},
+          {"shape", to_json(view.shape)},
           {"mean", statistics.mean},
           {"rms", statistics.root_mean_square},
           {"largest", statistics.largest},
@@ -44,18 +51,61 @@ Json to_json(const std::string& name, const TensorView& view, const WeightStatis
           {"stable_rank", statistics.stable_rank}};
 }
 
+// The tensors of a checkpoint whose rows are interleaved pairs (tensor/row_order.h).
+struct PairedTensors {
+  std::set<std::string, std::less<>> names;
+  int64_t head_dim = 0;
+  int64_t n_rot = 0;
+};
+
+// A checkpoint that Limpid cannot run does not tell the order of its rows: they stay as they are.
+PairedTensors paired_tensors(const Checkpoint& checkpoint) {
+  try {
+    const DecoderSpec spec = read_spec(checkpoint);
+    PairedTensors paired{{}, spec.head_dim, spec.rope.n_rot};
+    for (const WeightSource& weight : weight_sources(checkpoint, spec))
+      if (weight.row_order == RowOrder::kInterleavedPairs) paired.names.insert(weight.name);
+    return paired;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// The values with the rows of Q and K in half-split order, whichever order the layout has.
+std::vector<float> decode_half_split(const std::string& name, const TensorView& view,
+                                     const PairedTensors& paired) {
+  std::vector<float> stored = decode(view);
+  if (!paired.names.contains(name)) return stored;
+  std::vector<float> values(stored.size());
+  const int64_t width = view.shape.rank() == 1 ? 1 : view.shape.cols();
+  for (int64_t row = 0; row < std::ssize(stored) / width; ++row) {
+    const int64_t to = half_split_row(row, paired.head_dim, paired.n_rot);
+    std::copy_n(stored.data() + row * width, width, values.data() + to * width);
+  }
+  return values;
+}
+
+// How far the tensor of the other checkpoint is, or why that cannot be said.
+std::string difference_text(const Json& tensor) {
+  if (tensor["difference"].is_number()) return fmt::format("{:>10.3g}", tensor["difference"]);
+  if (tensor["other_shape"].is_null()) return "not there";
+  return fmt::format("of another shape, {}", tensor["other_shape"]);
+}
+
 }  // namespace
 
 Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int n_singular,
                      int n_threads) {
   ThreadPool pool(n_threads);
   ProgressBar bar("inspecting");
+  const PairedTensors paired = paired_tensors(checkpoint);
+  const PairedTensors other_paired = other == nullptr ? PairedTensors() : paired_tensors(*other);
   Json tensors = Json::array();
   for (size_t i = 0; i < checkpoint.tensor_order.size(); ++i) {
     const std::string& name = checkpoint.tensor_order[i];
     Tensor storage;
     const TensorView view = checkpoint.read(name, storage);
-    const std::vector<float> values = decode(view);
+    const std::vector<float> values = decode_half_split(name, view, paired);
     const auto statistics = [&](const std::vector<float>& of) {
       return weight_statistics(of, view.shape.rows(), view.shape.cols(), n_singular, pool);
     };
@@ -64,10 +114,11 @@ Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int 
       const TensorView* second = other->find(name);
       Json& tensor = tensors.back();
       tensor["difference"] = nullptr;
+      tensor["other_shape"] = second == nullptr ? Json() : to_json(second->shape);
       Tensor second_storage;
       if (second != nullptr && second->shape == view.shape) {
         const TensorView second_view = other->read(name, second_storage);
-        const std::vector<float> second_values = decode(second_view);
+        const std::vector<float> second_values = decode_half_split(name, second_view, other_paired);
         tensor["difference"] = relative_difference(values, second_values);
         tensor["other"] = to_json(name, second_view, statistics(second_values));
       }
@@ -94,9 +145,7 @@ std::string weights_text(const Json& report) {
                         each["name"].get<std::string>(), width, each["type"], each["shape"],
                         each["rms"], each["largest"], bars(each["histogram"]), values,
                         values.empty() ? "" : fmt::format("{:.1f}", each["stable_rank"]));
-    if (compares)
-      text += each["difference"].is_null() ? "  not there"
-                                           : fmt::format("  {:>10.3g}", each["difference"]);
+    if (compares) text += "  " + difference_text(each);
     text += '\n';
   }
   return text;

@@ -35,6 +35,9 @@ struct MachineLimits {
   double read_bytes_per_second = 0;
   // On registers, a multiplication and an addition counted as two.
   FlopCount flops_per_second;
+
+  // Whether products of bf16 have a limit of their own. Otherwise theirs is that of f32.
+  [[nodiscard]] bool has_bf16() const { return flops_per_second.bf16 != flops_per_second.f32; }
 };
 
 // Measures them in about a second. `n_threads` below 1 means as many as cores this process may use;

@@ -70,7 +70,9 @@ int dispatch(const Arguments& arguments) {
                "a command comes first: limpid chat -m {} (limpid --help lists them)", word);
   names.insert(names.end(), {"--help", "--version"});
   const std::string suggestion = did_you_mean(word, names);
-  LIMPID_CHECK(ArgumentError, !suggestion.empty() || !word.starts_with('-'),
+  const DeclaredCommand chat(chat_command());
+  const bool is_of_chat = find_option(*chat.app, word.substr(0, word.find('='))) != nullptr;
+  LIMPID_CHECK(ArgumentError, !suggestion.empty() || !word.starts_with('-') || !is_of_chat,
                "a command comes before {}, as in limpid chat {} (limpid --help lists them)", word,
                fmt::join(arguments, " "));
   throw ArgumentError(fmt::format("no command '{}'{}", word,

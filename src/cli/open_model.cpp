@@ -48,8 +48,8 @@ void log_speed(const MemoryPlan& plan, int n_threads) {
   try {
     const double tokens_per_second = measure_speed(plan, n_threads).tokens_per_second;
     if (tokens_per_second > 0) {
-      print_log(fmt::format("at most {:.1f} tokens a second, by the rates that were measured now",
-                            tokens_per_second));
+      print_log(fmt::format("at most {} tokens a second, by the rates that were measured now",
+                            speed_text(tokens_per_second)));
     }
   } catch (const ResourceError& error) {
     print_log(fmt::format("tokens a second are unknown: {}", error.what()));

@@ -78,12 +78,29 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   return "";
 }
 
-void declare_sources(CLI::App& app, ModelFlags& values) {
-  CLI::Option* repository =
-      add_option(app, "-hf,-hfr,--hf-repo REPO", values.repository,
-                 "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched "
-                 "the first time; after a colon the type of its .gguf (q4_k_m)",
-                 "LLAMA_ARG_HF_REPO");
+enum class Models : uint8_t { kOne, kSeveral };
+
+// Reads -hf. A model on the command line beats a repository in the environment. Returns the
+// problem, or "".
+std::string read_repository(const CLI::App& app, const std::string& text, Models models,
+                            std::string& repository) {
+  const bool has_model = is_given(*find_option(app, "-m"));
+  const bool is_chosen = is_given(*find_option(app, "-hf"));
+  if (has_model && is_chosen && models == Models::kOne)
+    return "-m names a model too; give one of them";
+  if (is_chosen || !has_model) repository = text;
+  return "";
+}
+
+void declare_sources(CLI::App& app, ModelFlags& values, Models models) {
+  CLI::Option* repository = add_list(
+      app, "-hf,-hfr,--hf-repo REPO",
+      [&app, &values, models](const std::string& text) {
+        return read_repository(app, text, models, values.repository);
+      },
+      "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the first "
+      "time; after a colon the type of its .gguf (q4_k_m)",
+      "LLAMA_ARG_HF_REPO");
   needs(add_option(app, "-hff,--hf-file NAME", values.repository_file,
                    "with -hf: the .gguf file to use", "LLAMA_ARG_HF_FILE"),
         repository);
@@ -91,6 +108,13 @@ void declare_sources(CLI::App& app, ModelFlags& values) {
              "with -hf: use what was fetched before, and no network", "LLAMA_ARG_OFFLINE");
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
+}
+
+void declare_cache_types(CLI::App& app, OpenOptions& options) {
+  add_choice(app, "-ctk,--cache-type-k TYPE", options.cache_type_k, {"f16", "f32"},
+             "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K");
+  add_choice(app, "-ctv,--cache-type-v TYPE", options.cache_type_v, {"f16", "f32"},
+             "values of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_V");
 }
 
 void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
@@ -122,11 +146,7 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
              "device of the layers that --gpu-layers leaves: cpu, or another GPU (cpu)");
   add_choice(app, "--products TYPE", options.products, {"f32", "bf16", "f16"},
              "precision of products: f32, or, faster and less exact, bf16 (weights of bf16 on the "
-             "CPU) or f16 (tensor cores, CUDA only) (f32)");
-  add_choice(app, "-ctk,--cache-type-k TYPE", options.cache_type_k, {"f16", "f32"},
-             "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K");
-  add_choice(app, "-ctv,--cache-type-v TYPE", options.cache_type_v, {"f16", "f32"},
-             "values of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_V");
+             "CPU) or f16 (tensor cores of CUDA; OpenCL emulates them, slowly) (f32)");
   add_choice(app, "--quantize TYPE", options.quantize, file_type_list(),
              "quantise while opening (q8_0, q4_0, q4_k_m, …) and keep the result in a "
              "cache");
@@ -139,7 +159,7 @@ void declare_model_path(CLI::App& app, ModelFlags& values) {
   group(app, "model");
   add_choice(app, "-m,--model,model FILE", values.model, short_names(),
              "model file, or a name that pull knows", "LLAMA_ARG_MODEL");
-  declare_sources(app, values);
+  declare_sources(app, values, Models::kOne);
 }
 
 void declare_overrides(CLI::App& app, ModelFlags& values) {
@@ -164,6 +184,13 @@ void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {
 void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
   declare_model_path(app, values);
   declare_opening(app, values, n_ctx_default);
+  declare_cache_types(app, values.options);
+}
+
+void declare_model_with_f32_cache(CLI::App& app, ModelFlags& values) {
+  values.options.cache_type_k = values.options.cache_type_v = "f32";
+  declare_model_path(app, values);
+  declare_opening(app, values, kContextDefault);
 }
 
 void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models) {
@@ -172,8 +199,9 @@ void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>&
              "model file, a name that pull knows, or a folder of models; may be given "
              "several times",
              "LLAMA_ARG_MODEL");
-  declare_sources(app, values);
-  declare_opening(app, values, "the model's own, or what memory allows of it");
+  declare_sources(app, values, Models::kSeveral);
+  declare_opening(app, values, kContextDefault);
+  declare_cache_types(app, values.options);
 }
 
 ModelFlags ModelFlags::with_model(std::string other) const {

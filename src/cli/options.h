@@ -32,10 +32,14 @@ void declare_model_path(CLI::App& app, ModelFlags& values);
 // --config, --rope-scaling
 void declare_overrides(CLI::App& app, ModelFlags& values);
 void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env = {});
+inline constexpr std::string_view kContextDefault = "the model's own, or what memory allows of it";
 // All of ModelFlags. `n_ctx_default` says in words what -c is by default.
 void declare_model(CLI::App& app, ModelFlags& values,
-                   std::string_view n_ctx_default = "the model's own, or what memory allows of it");
-// The same for a command that takes several models, into `models` instead of ModelFlags::model.
+                   std::string_view n_ctx_default = kContextDefault);
+// The same for a command whose KV cache is always f32: without -ctk and -ctv.
+void declare_model_with_f32_cache(CLI::App& app, ModelFlags& values);
+// As declare_model, for a command that takes several models, into `models` instead of
+// ModelFlags::model.
 void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models);
 // With the bounds that one option sets to another. Throws ArgumentError.
 OpenOptions to_open_options(const ModelFlags& values);

@@ -164,8 +164,11 @@ std::string read_text(const std::string& path) {
   LIMPID_CHECK(ResourceError, file != nullptr, "cannot open {}: {}", path, std::strerror(errno));
   std::string text;
   char chunk[1 << 16];
-  size_t n_read = 0;
-  while ((n_read = std::fread(chunk, 1, sizeof chunk, file)) > 0) text.append(chunk, n_read);
+  // Less than was asked for is the end. At a terminal another read would wait for one more Ctrl-D.
+  for (size_t n_read = sizeof chunk; n_read == sizeof chunk;) {
+    n_read = std::fread(chunk, 1, sizeof chunk, file);
+    text.append(chunk, n_read);
+  }
   LIMPID_CHECK(ResourceError, std::ferror(file) == 0, "cannot read {}: {}",
                from_stdin ? "standard input" : path, std::strerror(errno));
   return text;

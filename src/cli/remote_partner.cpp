@@ -230,8 +230,7 @@ class RemotePartner final : public ChatPartner {
                           : chosen + "; the others are the server's own";
   }
   void set(std::string_view name, std::string_view value) override {
-    set_sampler(name, value, sampler());
-    options_.given_settings.emplace_back(name);
+    options_.given_settings.emplace_back(set_sampler(name, value, sampler()));
   }
 
   std::string length_note(const GenerationResult& result) override {

@@ -19,6 +19,7 @@
 #include "cli/open_model.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
+#include "generate/engine.h"
 #include "insight/explanation_json.h"
 #include "insight/prediction.h"
 #include "insight/step_tracer.h"
@@ -258,7 +259,8 @@ void declare_trace(CLI::App& app, TraceFlags& values) {
   CLI::Option* trace =
       add_switch(app, "--trace", values.trace,
                  "show how the first token is computed, op by op, and do not go on: a line for "
-                 "each op, with the numbers of the last token of the text");
+                 "each op, with the numbers of the last token of the text; the KV cache is f32 "
+                 "unless -ctk, -ctv say otherwise");
   needs(add_option(app, "--layer LIST", values.layers,
                    "with --trace: these layers only, between commas; -1 is outside the layers"),
         trace);
@@ -289,7 +291,9 @@ void run_trace(const ModelFlags& model_flags, const TraceFlags& values, const st
   const auto model = load_weights_only(model_flags, checkpoint, wrap_in(tracer));
   check_ops(values.ops, tracer->op_names());
   TraceView view(values, model->spec(), json);
-  const auto cache = model->make_cache(std::ssize(ids), DType::kF32, DType::kF32);
+  const auto cache =
+      model->make_cache(std::ssize(ids), cache_dtype(model_flags.options.cache_type_k),
+                        cache_dtype(model_flags.options.cache_type_v));
   const StepItem item{cache->add_sequence(), ids, StepItem::Outputs::kLast};
   view.begin(fmt::format("{} in one step; the numbers are those of the last one, {}",
                          count(ids.size(), "token"),

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <variant>
@@ -33,10 +34,16 @@ struct Setting {
     const std::string_view from = declaration.substr(declaration.find("--") + 2);
     return from.substr(0, from.find_first_of(", "));
   }
+  // "-s,--seed N" -> "s", "seed"
+  [[nodiscard]] std::vector<std::string> spellings() const {
+    std::vector<std::string> names =
+        CLI::detail::split(std::string(declaration.substr(0, declaration.find(' '))), ',');
+    for (std::string& name : names) name.erase(0, name.find_first_not_of('-'));
+    return names;
+  }
   // The last spelling, which is the longest: "--typical,--typical-p X" -> "typical_p"
   [[nodiscard]] std::string name_in_requests() const {
-    const std::string_view spellings = declaration.substr(0, declaration.find(' '));
-    std::string name(spellings.substr(spellings.rfind("--") + 2));
+    std::string name = spellings().back();
     std::ranges::replace(name, '-', '_');
     return name;
   }
@@ -125,14 +132,18 @@ void declare_settings(CLI::App& app, SamplerOptions& sampler, std::vector<std::s
   }
 }
 
-void set_sampler(std::string_view name, std::string_view value, SamplerOptions& sampler) {
+std::string_view set_sampler(std::string_view name, std::string_view value,
+                             SamplerOptions& sampler) {
+  std::string with_dashes(name);
+  std::ranges::replace(with_dashes, '_', '-');
   std::vector<std::string> names;
   for (const Setting& setting : kSettings) {
-    names.emplace_back(setting.name());
-    if (setting.name() != name) continue;
+    const std::vector<std::string> spellings = setting.spellings();
+    names.insert(names.end(), spellings.begin(), spellings.end());
+    if (std::ranges::find(spellings, with_dashes) == spellings.end()) continue;
     const std::string problem = read(setting, std::string(value), sampler);
     LIMPID_CHECK(ArgumentError, problem.empty(), "{}: {}", name, problem);
-    return;
+    return setting.name();
   }
   throw ArgumentError(fmt::format("no setting '{}'{}", name, did_you_mean(name, names)));
 }

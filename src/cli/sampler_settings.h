@@ -17,9 +17,11 @@ namespace limpid::cli {
 // Declares an option for each. The names of those that are given go to `given`.
 void declare_settings(CLI::App& app, SamplerOptions& sampler, std::vector<std::string>& given);
 
+// Takes any spelling of the option, also with '_' for '-', and returns the setting's own name.
 // Throws ArgumentError for an unknown name (with the nearest one) and for a value that is not a
 // number, or not in its range.
-void set_sampler(std::string_view name, std::string_view value, SamplerOptions& sampler);
+std::string_view set_sampler(std::string_view name, std::string_view value,
+                             SamplerOptions& sampler);
 
 // "temp 0.2, top-p 0.9": each as set_sampler.
 void set_samplers(std::string_view list, SamplerOptions& sampler);

@@ -10,11 +10,11 @@
 namespace limpid::cli {
 namespace {
 
-nlohmann::json report_of(const BenchResult& result) {
+nlohmann::json report_of(const BenchResult& result, double bf16_limit = 200e9) {
   BenchReport report;
   report.limits = {.n_threads = 2,
                    .read_bytes_per_second = 40e9,
-                   .flops_per_second = {.f32 = 100e9, .bf16 = 200e9, .int8 = 400e9}};
+                   .flops_per_second = {.f32 = 100e9, .bf16 = bf16_limit, .int8 = 400e9}};
   report.results = {result};
   return nlohmann::json::parse(to_json_text(report)).at(0);
 }
@@ -30,6 +30,13 @@ TEST(BenchReport, HoldsEachOperationAgainstTheLimitOfItsInstruction) {
   EXPECT_DOUBLE_EQ(json.at("share_of_compute"), 0.75);
   EXPECT_DOUBLE_EQ(json.at("flops_per_second"), 170e9);
   EXPECT_DOUBLE_EQ(json.at("share_of_read"), 0.25);
+}
+
+TEST(BenchReport, HasNoLimitOfBf16WhereNoneWasMeasured) {
+  BenchResult result;
+  result.seconds = {1.0};
+  EXPECT_EQ(report_of(result, 200e9).at("limit_bf16_flops_per_second"), 200e9);
+  EXPECT_TRUE(report_of(result, 100e9).at("limit_bf16_flops_per_second").is_null());
 }
 
 TEST(BenchReport, DoublesTheQuotesOfATextInCsv) {

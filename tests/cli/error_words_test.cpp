@@ -17,6 +17,22 @@ TEST(ErrorWords, OptionsOfTheLibraryAreFlags) {
   EXPECT_EQ(in_program_words(Error("nothing of the kind")), "nothing of the kind");
 }
 
+TEST(ErrorWords, PartsOfTheLibraryAreNotNamed) {
+  EXPECT_EQ(in_program_words(ArgumentError("[session] lower n_keep or raise n_ctx")),
+            "lower --keep or raise -c");
+  EXPECT_EQ(in_program_words(ArgumentError("[sampler] unknown sampler 'x'")),
+            "unknown sampler 'x'");
+  // A key of a file is not an option.
+  EXPECT_EQ(in_program_words(FormatError("config.json", FormatError::kNoOffset, "n_ctx", "is 0")),
+            "config.json: n_ctx: is 0");
+}
+
+TEST(ErrorWords, AdviceIsForEveryCommand) {
+  EXPECT_EQ(in_program_words(UnsupportedError("a file in f16, or set "
+                                              "PlanOptions::allow_requantize")),
+            "a file in f16, or make the file with limpid quantize --allow-requantize");
+}
+
 TEST(ErrorWords, TheContextThatIsAdvisedHoldsTheAnswerToo) {
   EXPECT_EQ(
       in_program_words(ContextOverflowError(300, 256, 332)),

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
 
 #include "limpid/error.hpp"
 
@@ -132,6 +133,26 @@ TEST(ModelFlags, AFileOfARepositoryNeedsTheRepository) {
   ModelFlags values;
   EXPECT_EQ(open({"-hff", "a.gguf"}, values), "-hff requires -hf");
   EXPECT_EQ(open({"-hff", "a.gguf", "-hf", "a/b"}, values), "");
+}
+
+TEST(ModelFlags, AModelAndARepositoryAreAMistakeOnTheCommandLineOnly) {
+  for (const char* model : {"-m", "--"}) {  // the option, and the position
+    ModelFlags values;
+    EXPECT_EQ(open({"-hf", "a/b", model, "x.gguf"}, values),
+              "-hf: -m names a model too; give one of them");
+    setenv("LLAMA_ARG_HF_REPO", "a/b", 1);
+    values = {};
+    EXPECT_EQ(open({model, "x.gguf"}, values), "");
+    EXPECT_EQ(values.repository, "");
+    EXPECT_EQ(open({}, values), "");
+    EXPECT_EQ(values.repository, "a/b");
+    unsetenv("LLAMA_ARG_HF_REPO");
+  }
+  setenv("LLAMA_ARG_MODEL", "x.gguf", 1);
+  ModelFlags values;
+  EXPECT_EQ(open({"-hf", "a/b"}, values), "");
+  EXPECT_EQ(values.repository, "a/b");
+  unsetenv("LLAMA_ARG_MODEL");
 }
 
 TEST(ModelFlags, RangesAreChecked) {

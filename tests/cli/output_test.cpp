@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/inspect.h"
 #include "cli/pull.h"
 #include "cli/terminal_text.h"
 
@@ -24,6 +25,12 @@ TEST(ProgressLine, IsShorterThanAnyTerminal) {
     EXPECT_LT(n_characters(line), n_columns) << line;
     EXPECT_EQ(line.find('[') != std::string::npos, n_columns >= 19 + 9 + 5 + 1) << line;
   }
+}
+
+TEST(SpeedText, OfASlowModelIsNotZero) {
+  EXPECT_EQ(speed_text(286.04), "286.0");
+  EXPECT_EQ(speed_text(1), "1.0");
+  EXPECT_EQ(speed_text(0.0264), "0.026");
 }
 
 TEST(PipFailure, ReasonsAreSaidInWordsAndTracebacksAreNot) {

@@ -38,6 +38,18 @@ TEST(SamplerSettings, HaveRanges) {
   SamplerOptions sampler;
   EXPECT_THROW(set_sampler("min-p", "1.5", sampler), ArgumentError);
   EXPECT_EQ(sampler.min_p, SamplerOptions{}.min_p);
+  // As a float, 1e30 is a little more than the bound.
+  for (const char* end : {"1e30", "-1e30"}) EXPECT_NO_THROW(set_sampler("temp", end, sampler));
+  EXPECT_THROW(set_sampler("temp", "1.001e30", sampler), ArgumentError);
+}
+
+TEST(SamplerSettings, HaveEverySpellingOfTheirOptions) {
+  SamplerOptions sampler;
+  EXPECT_EQ(set_sampler("temperature", "0.25", sampler), "temp");
+  EXPECT_EQ(set_sampler("top_k", "7", sampler), "top-k");
+  EXPECT_EQ(set_sampler("typical_p", "0.5", sampler), "typical");
+  EXPECT_EQ(set_sampler("s", "3", sampler), "seed");
+  EXPECT_EQ(differing_settings(sampler, {}), "seed 3, temp 0.25, top-k 7, typical 0.5");
 }
 
 TEST(SamplerSettings, RecommendedOnesCountWhereNoFlagSaysOtherwise) {

@@ -113,14 +113,36 @@ class Keys(OnATerminal):
                 terminal.seen.endswith("\x1b[?2004l"), terminal.seen
             )  # pastes as before
 
-    def test_control_c_stops_the_answer_only(self):
+    def stopped(self) -> Terminal:
+        """A chat whose answer Ctrl-C has stopped."""
         terminal = self.open(*ENDLESS)
         terminal.type("the\r")
         terminal.read_until("\x1b[0m")
         terminal.wait_for(200)
         terminal.type("\x03")
-        terminal.read_until("(stopped)")
+        terminal.read_until("(stopped; Ctrl-C again leaves)")
         terminal.read_until(PROMPT)
+        return terminal
+
+    def test_a_second_control_c_after_an_answer_leaves(self):
+        terminal = self.stopped()
+        terminal.type("\x03")
+        self.assertEqual(terminal.exit_code(), 130)
+
+    def test_control_d_after_a_stopped_answer_leaves(self):
+        terminal = self.stopped()
+        terminal.type("\x04")
+        self.assertEqual(terminal.exit_code(), 0)
+
+    def test_a_message_after_a_stopped_answer_counts_anew(self):
+        terminal = self.stopped()
+        terminal.say("/set temp 0")
+        terminal.type("\x03")
+        terminal.read_until("(Ctrl-C again")
+        terminal.read_until(PROMPT)
+
+    def test_control_c_stops_the_answer_only(self):
+        terminal = self.stopped()
         self.assertEqual(self.questions(terminal), ["the"])
         self.assertGreater(len(self.messages(terminal)[-1][1]), 0)
 
@@ -204,6 +226,10 @@ class Commands(OnATerminal):
         self.assertIn("temp 0, top-k 40", terminal.say("/set"))
         self.assertIn("(temp 0.5)", terminal.say("/set temp 0.5"))
         self.assertIn("temp 0.5, top-k 40", terminal.say("/set"))
+        self.assertIn("(top-k 7)", terminal.say("/set top_k 7"))
+        self.assertIn("(temp 0.25)", terminal.say("/set temperature 0.25"))
+        terminal.say("/set temp 0.5")
+        terminal.say("/set top-k 40")
         for wrong, answer in (
             ("/set tmep 1", "no setting 'tmep'; did you mean temp?"),
             ("/set temp warm", "temp: 'warm' is not a number"),

@@ -110,6 +110,19 @@ class Explain(unittest.TestCase):
 
         self.assertLess(n_tokens("--special"), n_tokens())
 
+    def test_a_chat_is_explained_as_it_was_sent(self):
+        tiny = limpid_program.DATA / "cli" / "tiny_chat.gguf"
+        for system in ((), ("-sys", "Be kind."), ("-sys", "")):
+            given = ("-m", tiny, "-p", "hello", *system)
+            sent = limpid_program.run_json("chat", *given, "-st", "-n", 1, "--json")
+            explained = limpid_program.run_json(
+                "explain", *given, "--chat", "--no-measure", "--json"
+            )
+            self.assertEqual(explained["n_prompt"], sent["timings"]["n_prompt"], system)
+            text = "".join(each["text"] for each in explained["tokens"])
+            words = "You are a helpful assistant." if system == () else system[1]
+            self.assertEqual(f"system\n{words}<" in text, words != "", text)
+
     def test_mistakes(self):
         for options, message in (
             (("-p", "a", "--token", TEXT), "give a text of one token"),
@@ -117,6 +130,8 @@ class Explain(unittest.TestCase):
             (("--ids", "1,99999999"), "token id 99999999 is not in the vocabulary [0, 512)"),
             (("--ids", "1,2", "--chat"), "--ids are tokens already"),
             (("-p", "a", "--chat"), "has no chat template: leave --chat out"),
+            (("-p", "a", "-sys", "b"), "-sys requires --chat"),
+            (("-p", "a", "-ctk", "f16"), "unknown option -ctk"),
             ((), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--ids", "1"), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--svg", "lense"), "no picture 'lense'"),
@@ -281,6 +296,25 @@ class Weights(unittest.TestCase):
         for difference in differences:
             self.assertLess(difference, 0.02)
             self.assertGreater(difference, 0.0005)
+
+    def beside(self, model: pathlib.Path, other: pathlib.Path, *options: object) -> bytes:
+        return limpid_program.run("inspect", "-m", model, "--weights", "--beside", other, *options)
+
+    def test_rows_in_another_order_are_the_same_weights(self):
+        golden = limpid_program.DATA / "golden" / "hugging_face"
+        for name in ("llama_biases", "partial_rotary"):
+            with tempfile.TemporaryDirectory() as folder:
+                other = pathlib.Path(folder) / "model.gguf"
+                limpid_program.run("convert", golden / name, other)
+                for pair in ((golden / name, other), (other, golden / name)):
+                    for each in json.loads(self.beside(*pair, "--json"))["tensors"]:
+                        self.assertEqual(each["difference"], 0, (name, each["name"]))
+
+    def test_a_tensor_of_another_shape_is_there(self):
+        llama = limpid_program.DATA / "golden" / "llama"
+        report = self.beside(llama / "gqa_untied.gguf", llama / "mha_tied.gguf").decode()
+        self.assertRegex(report, r"token_embd.weight .*  of another shape, \[\d+,\d+\]\n")
+        self.assertRegex(report, r"\noutput.weight .*  not there\n")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ class Measures(unittest.TestCase):
             self.assertGreater(test["avg_ts"], 0)
             self.assertEqual((test["n_threads"], len(test["samples_ns"])), (1, 2))
             self.assertGreater(test["limit_bytes_per_second"], 1e8)
+            self.assertIsNone(test["limit_bf16_flops_per_second"])
 
     def test_products_of_bf16_need_weights_of_bf16(self):
         for products, quantize, is_noted in (

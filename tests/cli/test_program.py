@@ -65,6 +65,11 @@ class FrontDoor(unittest.TestCase):
         self.refused("logits", "-m", TINY, "-o", "/dev/null", words=["--ids"])
         self.refused("detokenize", "-m", TINY, "--ids", "9999", words=["9999"])
 
+    def test_a_device_that_is_not_there(self):
+        limpid_program.require_device("opencl")
+        asked = ("run", "-m", TINY, "-p", "the", "--device", "opencl:99")
+        self.refused(*asked, words=["unknown device 99: devices are counted from 0, and the last"])
+
     def test_layers_on_two_devices(self):
         two = ("--device", "reference", "--gpu-layers", "1")
         code, out, _ = output("inspect", "--plan", "-m", TINY, "--json", *two)
@@ -228,9 +233,21 @@ class Runs(unittest.TestCase):
         self.assertEqual(answer["prompt"], "hello")
         self.assertEqual(len(answer["ids"]), 12)
         self.assertEqual(answer["stop_reason"], "length")
-        self.assertEqual(answer["timings"]["n_generated"], 12)
+        timings = answer["timings"]
+        self.assertEqual(timings["n_generated"], 12)
+        # The first token comes with the prompt, and the time of generation is that of the others.
+        self.assertAlmostEqual(
+            timings["tokens_per_second"] * timings["generation_seconds"], 11, places=6
+        )
         _, text, _ = output("run", "-m", TINY, "-p", "hello", "-n", "12", "--temp", "0")
         self.assertEqual(text, answer["text"] + "\n")
+
+    def test_one_token_has_no_speed(self):
+        asked = ("run", "-m", TINY, "-p", "hello", "-n", "1", "--ignore-eos")
+        code, out, err = output(*asked, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertIsNone(json.loads(out)["timings"]["tokens_per_second"])
+        self.assertRegex(err, r"prompt .* tokens/s; answer 1 token\n\Z")
 
     def test_several_prompts_answer_as_alone(self):
         prompts = ["hello", "the world is", "a"]
@@ -261,6 +278,10 @@ class Runs(unittest.TestCase):
         env = {"LLAMA_ARG_MODEL": str(TINY), "LLAMA_ARG_N_PREDICT": "3"}
         code, out, _ = output("run", "-p", "the", "--json", "--ignore-eos", env=env)
         self.assertEqual((code, len(json.loads(out)["ids"])), (0, 3))
+        env = {"LLAMA_ARG_HF_REPO": "no/such-repository"}
+        for model in (["-m", TINY], [TINY]):
+            code, _, err = output("run", *model, "-p", "the", "-n", "1", env=env)
+            self.assertEqual(code, 0, err)
 
     def test_interrupt_ends_with_130(self):
         process = start(*ENDLESS)
@@ -334,6 +355,14 @@ class Templates(unittest.TestCase):
             options = ["--chat-template-file", file.name, "--bos", "<s>", "--eos", "</s>"]
             variables = ["--chat-template-kwargs", '{"mood": "!"}']
             self.assertEqual(self.render(*options, *variables), "<s>Hi!</s>")
+
+    def test_the_time_may_be_that_of_the_epoch(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:
+            file.write("{{ strftime_now('%Y-%m-%d %H:%M') }}")
+            file.flush()
+            for seconds, date in ((0, "1970-01-01 00:00"), (86400, "1970-01-02 00:00")):
+                options = ("--chat-template-file", file.name, "--now", str(seconds))
+                self.assertEqual(self.render(*options), date)
 
     def test_what_cannot_be_rendered_is_an_error(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:

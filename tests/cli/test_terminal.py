@@ -125,6 +125,21 @@ class Colours(unittest.TestCase):
         self.assertNotIn(b"[2m", plain)
 
 
+class Typed(unittest.TestCase):
+    def test_one_control_d_ends_a_text(self):
+        expected = limpid_program.run("tokenize", "-m", TINY, stdin=b"hello\n")
+        ours, theirs = pty.openpty()
+        command = [limpid_program.PROGRAM, "tokenize", "-m", TINY]
+        process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE)
+        os.write(ours, b"hello\n\x04")
+        try:
+            self.assertEqual(process.communicate(timeout=60)[0], expected)
+        finally:
+            process.kill()
+            os.close(ours)
+            os.close(theirs)
+
+
 class Truncated(unittest.TestCase):
     """A model that is replaced while it is in use, as by a second download."""
 

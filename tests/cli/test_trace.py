@@ -48,13 +48,20 @@ class Trace(unittest.TestCase):
 
     def test_the_logits_are_those_of_the_model(self):
         """A trace changes nothing: `limpid logits` gives the same bits."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "logits.npy"
-            limpid_program.run("logits", *MODEL, "-p", TEXT, "--positions", "-1", "-o", path)
-            content = path.read_bytes()
         size = lines("--op", "logits")[0]["shape"][1]
-        expected = list(struct.unpack(f"<{size}f", content[-4 * size :]))
-        self.assertEqual(lines("--op", "logits", "--values", 0)[0]["values"], expected)
+        found = []
+        for cache in ((), ("-ctk", "f32"), ("-ctk", "f16"), ("-ctv", "f16")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "logits.npy"
+                options = ("-p", TEXT, "--positions", "-1", "-o", path, *cache)
+                limpid_program.run("logits", *MODEL, *options)
+                content = path.read_bytes()
+            expected = list(struct.unpack(f"<{size}f", content[-4 * size :]))
+            found.append(lines("--op", "logits", "--values", 0, *cache)[0]["values"])
+            self.assertEqual(found[-1], expected, cache)
+        self.assertEqual(found[0], found[1])
+        self.assertNotEqual(found[0], found[2])
+        self.assertNotEqual(found[0], found[3])
 
     def test_layers_and_ops_are_chosen(self):
         chosen = lines("--layer", "1,3", "--op", "attn_q", "--op", "swiglu")[:-1]

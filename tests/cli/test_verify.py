@@ -100,6 +100,12 @@ class Verify(unittest.TestCase):
         code, report = verify(weights, *given, "--against", converted)
         self.assertEqual((code, report["agrees"]), (0, True))
 
+    def test_the_cache_is_always_f32(self):
+        for option in ("-ctk", "-ctv"):
+            code, _, err = output("verify", MODELS["llama"], option, "f16")
+            self.assertEqual(code, 1)
+            self.assertIn(f"unknown option {option}", err)
+
     def test_tolerance_is_the_users(self):
         self.assertEqual(verify(MODELS["llama"], "--tolerance", "1e-9")[0], 1)
         code, report = verify(MODELS["llama"], "--against", MODELS["llama"], "--tolerance", "0")

@@ -12,6 +12,7 @@ COMMANDS = [
     Mistake("limpid dream", "no command 'dream' (limpid --help lists them)"),
     Mistake("limpid help chta", "no command 'chta'; did you mean chat?"),
     Mistake("limpid --helo", "no command '--helo'; did you mean --help?"),
+    Mistake("limpid -V", "no command '-V' (limpid --help lists them)"),
     Mistake(
         "limpid tiny.gguf",
         "a command comes first: limpid chat -m tiny.gguf (limpid --help lists them)",
@@ -48,6 +49,7 @@ WHICH_MODEL = [
         "cannot tell where models are kept: set HOME or XDG_CACHE_HOME",
     ),
     running("/dev/null", "/dev/null is not a regular file"),
+    asking("-hf Qwen/Qwen3-0.6B", "-hf: -m names a model too; give one of them"),
 ]
 
 FLAGS = [
@@ -56,6 +58,7 @@ FLAGS = [
     asking("--xyzzy", "unknown option --xyzzy (limpid run --help lists them)"),
     asking("--temp abc", "--temp: 'abc' is not a number"),
     asking("--temp", "--temp needs a value"),
+    asking("--temp -inf", "--temp: '-inf' is not a finite number"),
     asking("-n 5,", "-n: '5,' is not a whole number"),
     asking("-n 999999999999999999999", "-n: '999999999999999999999' is too large"),
     asking("--predict=ten", "--predict: 'ten' is not a whole number"),
@@ -70,8 +73,8 @@ FLAGS = [
     asking("--quantize q4km", f"unknown type 'q4km'; the types are {TYPES}"),
     asking(
         "--samplers 'top_k;tmep'",
-        "[sampler] unknown sampler 'tmep'; the samplers are penalties, top_n_sigma, top_k, typ_p, top_p, min_p, "
-        "xtc, temperature",
+        "unknown sampler 'tmep'; the samplers are penalties, top_n_sigma, top_k, typ_p, top_p, min_p, xtc, "
+        "temperature",
     ),
     asking(
         "--logit-bias 5=1",

@@ -221,6 +221,11 @@ UNSUPPORTED = [
         "products of bf16 are for the CPU, and 'reference' computes in f32: name another device (--device), or use "
         "f32 (--products)",
     ),
+    asking(
+        "--device opencl --products bf16",
+        "products of bf16 are for the CPU, and 'opencl' computes in f32: name another device (--device), or use "
+        "f32 (--products)",
+    ),
     asking("--device gpu", "unknown device `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(

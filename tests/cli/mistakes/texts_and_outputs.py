@@ -62,10 +62,22 @@ TEXT = [
         'no command /hlep; did you mean /help? (/help lists them; """/hlep""" sends it as text)',
     ),
     Mistake("limpid tokenize -m tiny.gguf -p hi -f story.txt", "give one of -p and -f"),
+    Mistake(
+        "limpid run -m tiny.gguf -p ''",
+        "the prompt is empty and the model adds no BOS token: give a text (-p)",
+    ),
+    Mistake(
+        "limpid run -m tiny.gguf -p hi -p ''",
+        "prompt 1 is empty and the model adds no BOS token: give a text (-p)",
+    ),
+    Mistake(
+        "echo '{}' | limpid template -m tiny.gguf --messages -",
+        "standard input is not an array but JSON of type object",
+    ),
     Mistake("limpid detokenize -m tiny.gguf --ids hello", "ids: 'hello' is not a whole number"),
     Mistake(
         "limpid detokenize -m tiny.gguf --ids 99999",
-        "[tokenizer] token id 99999 is outside a vocabulary of 299 tokens",
+        "token id 99999 is outside a vocabulary of 299 tokens",
     ),
     Mistake(
         "limpid template -m tiny.gguf --messages messages.json",
