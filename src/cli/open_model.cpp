@@ -42,6 +42,31 @@ void note_unused_products(const Model& model, const OpenOptions& options) {
       "them so");
 }
 
+// A context beyond the one that the model was trained with works, but is seldom intended.
+void note_long_context(const Model& model, const OpenOptions& options) {
+  if (model.n_ctx() <= model.spec().n_ctx_train || !options.rope_scaling.empty()) return;
+  print_log(fmt::format(
+      "-c {}: the model learned {} tokens of context; beyond that its text makes little sense",
+      model.n_ctx(), model.spec().n_ctx_train));
+}
+
+// What the user may want to know of a model that was opened.
+void report_opened(const Model& model, const ModelFlags& flags, double seconds) {
+  if (flags.verbose) log_opened(model, seconds);
+  note_unused_products(model, flags.options);
+  note_long_context(model, flags.options);
+}
+
+// With tokens that the model does not have, it is not the tokenizer that the model learned with.
+void note_foreign_tokenizer(Engine& engine) {
+  const int64_t n_tokens = engine.tokenizer()->vocab_size();
+  const int64_t n_rows = engine.model().spec().vocab_size;
+  if (n_tokens <= n_rows) return;
+  print_log(fmt::format(
+      "--tokenizer: it has {} tokens, and the model has {}: it may be that of another model",
+      n_tokens, n_rows));
+}
+
 // Measuring takes a moment, so that this is only for -v. A plan that fits need not leave the memory
 // that measuring takes.
 void log_speed(const MemoryPlan& plan, int n_threads) {
@@ -132,13 +157,10 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   ProgressBar bar("loading");
   auto model = open_weights(std::move(checkpoint), reporting_options(flags, bar), wrap).model;
   bar.wipe();
-  if (flags.verbose) log_opened(*model, watch.seconds());
-  note_unused_products(*model, flags.options);
+  report_opened(*model, flags, watch.seconds());
   return model;
 }
 
-// A context beyond the one that the model was trained with works, but is seldom intended, so a note
-// on stderr reports it.
 LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template,
                                   const WrapExecutor& wrap) {
   const Stopwatch watch;
@@ -147,14 +169,9 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   options.chat_template = chat_template;
   LanguageModel model(Engine::open(model_path(flags), options, wrap));
   bar.wipe();
-  if (flags.verbose) log_opened(engine_of(model)->model(), watch.seconds());
-  note_unused_products(engine_of(model)->model(), options);
+  report_opened(engine_of(model)->model(), flags, watch.seconds());
+  if (!options.tokenizer_path.empty()) note_foreign_tokenizer(*engine_of(model));
   const MemoryPlan& plan = model.memory_plan();
-  if (model.n_ctx() > plan.n_ctx_train && flags.options.rope_scaling.empty()) {
-    print_log(fmt::format(
-        "-c {}: the model learned {} tokens of context; beyond that its text makes little sense",
-        model.n_ctx(), plan.n_ctx_train));
-  }
   if (plan.n_ctx_reduced) {
     print_log(
         fmt::format("context reduced to {} of the model's {} tokens to fit memory; -c N sets it",

@@ -109,11 +109,11 @@ std::string plan_text(const TrainingPlan& plan, double f32_limit) {
   if (plan.available > 0) text += fmt::format("; {} available", format_bytes(plan.available));
   return text +
          fmt::format(
-             "\ndata      {} tokens, and {} held out; an epoch is {} of {} tokens\n"
+             "\ndata      {} tokens, and {} held out; an epoch is {} step{} of {} tokens\n"
              "steps     {}, which are {:.2f} epochs\n"
              "time      {} or more: {:.2e} operations a step at no more than {:.0f} GFLOP/s\n",
              fmt::group_digits(plan.n_tokens), fmt::group_digits(plan.n_held_out),
-             count(static_cast<uint64_t>(plan.steps_per_epoch), "step"),
+             fmt::group_digits(plan.steps_per_epoch), plan.steps_per_epoch == 1 ? "" : "s",
              fmt::group_digits(plan.tokens_per_step), fmt::group_digits(plan.n_steps), epochs(plan),
              duration(seconds_at_least(plan, f32_limit)), plan.operations_per_step,
              f32_limit / 1e9);

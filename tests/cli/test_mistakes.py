@@ -156,6 +156,31 @@ class NoMistakes(unittest.TestCase):
             b"-c 1000: the model learned 256 tokens of context", self.answer("-c", "1000").stderr
         )
         self.assertNotIn(b"learned", self.answer("-c", "256").stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            given = (
+                "-m",
+                broken_models.TINY,
+                "--ids",
+                "5,6",
+                "-c",
+                "1000",
+                "-o",
+                f"{folder}/x.npy",
+            )
+            _, _, err = limpid_program.outcome("logits", *given)
+        self.assertIn("-c 1000: the model learned 256 tokens of context", err)
+
+    def test_a_tokenizer_with_more_tokens_than_the_model_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            larger = pathlib.Path(folder) / "larger.json"
+            text = limpid_program.ROOT / "README.md"
+            limpid_program.run("tokenizer", "train", text, "--vocab-size", 400, "-o", larger)
+            _, _, err = limpid_program.outcome(
+                "run", "-m", broken_models.TINY, "--tokenizer", larger, "-p", "a", "-n", 1
+            )
+        self.assertIn(
+            "--tokenizer: it has 400 tokens, and the model has 299: it may be that of", err
+        )
 
 
 if __name__ == "__main__":

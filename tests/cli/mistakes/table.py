@@ -44,7 +44,7 @@ FULL_DISK = [
         "another disk",
     ),
     Mistake(
-        'limpid logits -m tiny.gguf -p "$(cat long.txt)" -c 512 -o small/out.npy',
+        'limpid logits -m tiny.gguf -p "$(head -c 200 long.txt)" -o small/out.npy',
         "cannot write small/out.npy: No space left on device; free some space, or write to another disk",
     ),
 ]
