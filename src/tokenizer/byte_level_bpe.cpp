@@ -35,19 +35,33 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
     splitter_ = std::make_unique<RegexSplitter>(
         spec_.splits.empty() ? find_splits(spec_.pre_tokenizer) : spec_.splits);
   }
-  byte_ids_.fill(-1);
-  for (TokenId id = 0; id < vocab_size(); ++id) {
-    if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
-    const std::string_view b = bytes_of(id);
-    if (b.size() == 1 && byte_ids_[static_cast<uint8_t>(b[0])] < 0)
-      byte_ids_[static_cast<uint8_t>(b[0])] = id;
-  }
+  find_byte_ids();
   if (spec_.merge_order == MergeOrder::kRanks) {
     build_rank_merges();
   } else {
     build_merges();
   }
   if (spec_.ignore_merges) find_unmergeable_pieces();
+}
+
+// The token of each byte. A fine-tune may have made such a token a special one, as with the pad
+// token "!": it still is the byte's, and a text keeps its exclamation marks.
+void ByteLevelBpe::find_byte_ids() {
+  std::array<TokenId, 256> special{};
+  byte_ids_.fill(-1);
+  special.fill(-1);
+  std::string spelled;
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    const auto index = static_cast<size_t>(id);
+    const bool is_normal = spec_.types[index] == TokenType::kNormal;
+    if (!is_normal && !byte_alphabet::to_bytes(spec_.pieces[index], spelled)) continue;
+    const std::string_view bytes = is_normal ? bytes_of(id) : spelled;
+    if (bytes.size() != 1) continue;
+    TokenId& of_byte = (is_normal ? byte_ids_ : special)[static_cast<uint8_t>(bytes[0])];
+    if (of_byte < 0) of_byte = id;
+  }
+  for (size_t byte = 0; byte < 256; ++byte)
+    if (byte_ids_[byte] < 0) byte_ids_[byte] = special[byte];
 }
 
 void ByteLevelBpe::build_merges() {

@@ -38,6 +38,7 @@ class ByteLevelBpe final : public Tokenizer {
                            EncodeScratch& scratch, IdSink& sink) const;
   // Returns the ids of a piece. They are valid until the scratch is used again.
   std::span<const TokenId> ids_of(std::string_view piece, EncodeScratch& scratch) const;
+  void find_byte_ids();
   void find_unmergeable_pieces();
 
   std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary does not have this byte

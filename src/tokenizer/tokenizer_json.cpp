@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_file.h"
+#include "tokenizer/byte_alphabet.h"
 #include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_pipeline.h"
 #include "tokenizer/vocab_merges.h"
@@ -65,6 +66,17 @@ void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSp
   if (spec.unknown) spec.types[static_cast<size_t>(*spec.unknown)] = TokenType::kUnknown;
 }
 
+// `tokenizers` gives the unknown token for a byte that has no token of its own, and leaves the byte
+// out where there is no unknown token. Only the second is done here.
+void refuse_unknown_bytes(const JsonPlace& model, const PieceIds& ids, const TokenizerSpec& spec) {
+  if (spec.kind != TokenizerKind::kByteLevelBpe || !spec.unknown) return;
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    if (!ids.contains(byte_alphabet::spelling_of({&c, 1})))
+      model["unk_token"].unsupported("is not supported where a byte (0x{:02X}) has no token", byte);
+  }
+}
+
 // An added token that is not in the vocabulary gets the next id. `tokenizers` does so whatever id
 // the file states, so a different id in the file would be ambiguous and is refused.
 void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec& spec) {
@@ -117,6 +129,7 @@ TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view byte
   const PieceIds ids = read_vocabulary(model["vocab"], spec);
   read_merges(model, spec);
   read_model_options(model, ids, spec);
+  refuse_unknown_bytes(model, ids, spec);
   read_added_tokens(root, ids, spec);
   read_post_processor(root, spec);
   spec.add_bos = spec.bos.has_value();

@@ -52,6 +52,35 @@ TEST(TokenizerJson, ReadsWhatTheVocabularyHolds) {
   EXPECT_FALSE(spec.add_bos);
 }
 
+// A fine-tune that pads with "!" makes it a special token. A text keeps its exclamation marks.
+TEST(TokenizerJson, AByteThatIsASpecialTokenStaysInTheText) {
+  Json json = byte_level_json();
+  const std::string text = "hello! the world!!\n";
+  const auto expected = Tokenizer::create(read(json))->encode(text);
+  for (const char* piece : {"!", "Ċ"}) {  // the second spells a newline
+    for (const bool special : {true, false}) {
+      Json changed = json;
+      changed["added_tokens"].push_back(
+          {{"id", json["model"]["vocab"][piece]}, {"content", piece}, {"special", special}});
+      EXPECT_EQ(Tokenizer::create(read(changed))->encode(text), expected) << piece << special;
+    }
+  }
+}
+
+TEST(TokenizerJson, AnUnknownTokenIsRefusedWhereAByteHasNoToken) {
+  Json json = byte_level_json();
+  json["model"]["unk_token"] = "!";
+  EXPECT_NO_THROW(read(json));
+  json["model"]["vocab"].erase("Ą");  // byte 4
+  try {
+    read(json);
+    FAIL();
+  } catch (const UnsupportedError& error) {
+    EXPECT_NE(std::string(error.what()).find("a byte (0x04) has no token"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(TokenizerJson, MergesAsPairsAreTheSame) {
   Json json = byte_level_json();
   for (Json& merge : json["model"]["merges"]) {
