@@ -37,8 +37,8 @@ TEST(JsonSchema, ValuesOfATypeFit) {
            Case{
                R"({"type": ["boolean", "null"]})", {"true", "false", "null"}, {"True", "0", "nul"}},
            Case{R"({"type": "string"})",
-                {R"("")", R"("é \n \u00e9 \"")"},
-                {R"(")", R"("\x")", "\"\n\"", "'a'"}},
+                {R"("")", R"("é \n \u00e9 \ud7ff \uE000 \"")"},
+                {R"(")", R"("\x")", "\"\n\"", "'a'", R"("\ud800")", R"("\uDEAD")"}},
            Case{R"({"type": "string", "minLength": 2, "maxLength": 3})",
                 {R"("éé")", R"("abc")"},
                 {R"("a")", R"("abcd")"}},
