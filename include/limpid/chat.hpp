@@ -69,9 +69,10 @@ class Chat {
   ~Chat();
 
   // Adds a user message and answers it. The part of the answer that was read is added to messages()
-  // when the stream ends or is dropped. Throws what the template raises, and ContextOverflowError
-  // when the conversation does not fit or, with kDropOldestTurns, when its first messages and the
-  // last turn alone do not fit. After an exception the messages are as they were before.
+  // when the stream ends, throws or is dropped; if nothing was read, nothing is added. Throws what
+  // the template raises, and ContextOverflowError when the conversation does not fit or, with
+  // kDropOldestTurns, when its first messages and the last turn alone do not fit. After such an
+  // exception the messages are as they were before.
   TextStream ask(std::string_view user_text);
   // Answers messages() as they are. Throws as ask() does.
   TextStream reply();

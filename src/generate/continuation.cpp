@@ -124,7 +124,14 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
 }
 
 std::optional<TokenId> Continuation::next(std::span<const float> logits) {
-  return next_token([&] { return chain_.sample(logits, history_); }, logits);
+  const auto sample = [&] {
+    const TokenId id = chain_.sample(logits, history_);
+    // A sampler of the application may have made any candidates.
+    LIMPID_CHECK(ArgumentError, id >= 0 && id < std::ssize(logits),
+                 "[sampler] token id {} is not in the vocabulary [0, {})", id, logits.size());
+    return id;
+  };
+  return next_token(sample, logits);
 }
 
 std::optional<TokenId> Continuation::next_best(std::span<const Candidate> best) {

@@ -27,6 +27,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "generate/step_speed.h"
@@ -203,7 +204,9 @@ class Scheduler {
   // A pass is counted before its results are delivered.
   std::atomic<int64_t> n_passes_ = 0, n_in_passes_ = 0;
 
-  std::mutex tick_mutex_;  // of all that follows, and of the model
+  class TickLock;
+  std::atomic<std::thread::id> ticking_thread_{};  // which holds tick_mutex_ in a TickLock
+  std::mutex tick_mutex_;                          // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;
   int64_t n_reserved_blocks_ = 0;
   std::vector<std::shared_ptr<Task>> active_;  // in order of arrival

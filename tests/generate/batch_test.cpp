@@ -118,6 +118,21 @@ TEST(Batch, AListenerThatThrowsEndsItsTaskOnly) {
   EXPECT_THROW(std::rethrow_exception(error), std::runtime_error);
 }
 
+// It would wait for the pass in which it runs.
+TEST(Batch, ACallbackCannotEvaluateWithTheSameModel) {
+  const auto model = open_tiny();
+  const auto other = open_tiny();
+  const std::vector<std::string> prompts = {"a", "b"};
+  const auto evaluate = [](const LanguageModel& by) { Session(by).append(by.encode("x")); };
+  const GenerationOptions options = testing::saying("ok");
+  EXPECT_THROW(generate_batch(model, prompts, options, [&](size_t, auto) { evaluate(model); }),
+               ArgumentError);
+  EXPECT_THROW(Session(model).append(model.encode("abc"), [&](int64_t, auto) { evaluate(model); }),
+               ArgumentError);
+  generate_batch(model, prompts, options, [&](size_t, auto) { evaluate(other); });
+  evaluate(model);  // afterwards it can
+}
+
 TEST(Batch, TheGreatestLengthIsNoOverflow) {
   const auto model = open_tiny();
   const std::vector<std::string> prompts = {"ab", "cde"};

@@ -125,6 +125,22 @@ constexpr const char* kNoSystem =
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
     "{% for m in messages %}{{ m.content }}|{% endfor %}";
 
+class FailsAtOnce : public Sampler {
+ public:
+  std::string_view name() const override { return "fails"; }
+  void apply(Candidates&, const SamplerContext&) override { throw std::runtime_error("no"); }
+};
+
+TEST(Chat, AnAnswerThatFailsBeforeItsFirstTextIsNoMessage) {
+  Chat chat(open_tiny());
+  chat.generation() = saying("ok");
+  EXPECT_EQ(chat.ask("one").text(), "ok");
+  chat.generation().sampler.custom = {std::make_shared<FailsAtOnce>()};
+  EXPECT_THROW(chat.ask("two").text(), std::runtime_error);
+  ASSERT_EQ(chat.messages().size(), 4U);  // system, "one", "ok", "two"
+  EXPECT_EQ(chat.messages().back().content, "two");
+}
+
 TEST(Chat, TheDefaultSystemPromptIsLeftOutOnlyWhereTheTemplateRefusesIt) {
   Chat taken(open_tiny());
   ASSERT_EQ(taken.messages().size(), 1U);

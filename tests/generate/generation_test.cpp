@@ -338,6 +338,36 @@ TEST(Generation, TheGreatestLengthsAreNoOverflow) {
   }
 }
 
+// Makes a candidate of its own.
+class Chooses : public Sampler {
+ public:
+  explicit Chooses(TokenId id) : id_(id) {}
+  std::string_view name() const override { return "chooses"; }
+  void apply(Candidates& candidates, const SamplerContext&) override {
+    candidates.replace({Candidate{id_, 1, 0}});
+  }
+
+ private:
+  TokenId id_;
+};
+
+TEST(Generation, ATokenOfASamplerMustBeOfTheVocabulary) {
+  const auto model = open_tiny();
+  for (const TokenId id : {-5, 1'000'000, std::numeric_limits<TokenId>::max()}) {
+    for (const bool after_sampling : {false, true}) {
+      GenerationOptions options;
+      options.n_predict = 2;
+      options.n_logprobs = 2;
+      options.logprobs_after_sampling = after_sampling;
+      options.sampler.custom = {std::make_shared<Chooses>(id)};
+      options.sampler.order = "chooses";
+      EXPECT_THROW(Session(model).generate("the", options).text(), ArgumentError) << id;
+      const std::vector<std::string> prompts = {"the"};
+      EXPECT_THROW(generate_batch(model, prompts, options), ArgumentError) << id;
+    }
+  }
+}
+
 // What a fresh session says of the same tokens, in f64 with the functions of libm.
 TEST(Generation, TellsLogProbabilities) {
   const auto model = open_tiny();
