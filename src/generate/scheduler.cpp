@@ -27,33 +27,10 @@ void Task::assign_tokens(std::vector<TokenId> tokens) {
 
 // ---- from other threads -------------------------------------------------------------------------
 
-// Callbacks run while a tick does: of texts, of logits, of samplers. One that evaluates with the
-// same model would wait for the tick in which it runs.
-class Scheduler::TickLock {
- public:
-  explicit TickLock(Scheduler& scheduler) : scheduler_(scheduler) {
-    LIMPID_CHECK(
-        ArgumentError, scheduler_.ticking_thread_ != std::this_thread::get_id(),
-        "a callback cannot evaluate with the model that calls it: do so when the call that "
-        "it was given to has returned");
-    scheduler_.tick_mutex_.lock();
-    scheduler_.ticking_thread_ = std::this_thread::get_id();
-  }
-  TickLock(const TickLock&) = delete;
-  TickLock& operator=(const TickLock&) = delete;
-  ~TickLock() {
-    scheduler_.ticking_thread_ = std::thread::id();
-    scheduler_.tick_mutex_.unlock();
-  }
-
- private:
-  Scheduler& scheduler_;
-};
-
 // The memory is checked again, because other programs may have taken some since the model was
 // opened.
 void Scheduler::reserve(int64_t n_positions) {
-  const TickLock lock(*this);
+  const std::lock_guard lock(tick_mutex_);
   const int64_t n_blocks = n_reserved_blocks_ + blocks_for(n_positions);
   if (options_.check_memory) {
     const DecoderSpec& spec = model_.spec();
@@ -86,7 +63,7 @@ void Scheduler::make_cache(int64_t n_blocks) {
 }
 
 void Scheduler::unreserve(int64_t n_positions) noexcept {
-  const std::lock_guard lock(tick_mutex_);
+  const std::lock_guard lock(tick_mutex_.unchecked());
   n_reserved_blocks_ -= blocks_for(n_positions);
 }
 
@@ -97,7 +74,7 @@ void Scheduler::submit(std::shared_ptr<Task> task) {
 }
 
 bool Scheduler::tick() {
-  const TickLock lock(*this);
+  const std::lock_guard lock(tick_mutex_);
   return tick_locked();
 }
 
@@ -105,7 +82,7 @@ void Scheduler::run(std::span<const std::shared_ptr<Task>> tasks,
                     const std::function<bool()>& is_enough) {
   for (const auto& task : tasks) submit(task);
   while (true) {
-    const TickLock lock(*this);
+    const std::lock_guard lock(tick_mutex_);
     const bool done =
         std::ranges::none_of(tasks, [](const auto& task) { return task->submitted_; });
     if (done || (is_enough && is_enough())) return;
@@ -114,7 +91,7 @@ void Scheduler::run(std::span<const std::shared_ptr<Task>> tasks,
 }
 
 void Scheduler::remove(Task& task) noexcept {
-  const std::lock_guard lock(tick_mutex_);
+  const std::lock_guard lock(tick_mutex_.unchecked());
   const std::lock_guard submitted_lock(submitted_mutex_);
   const auto is_it = [&](const std::shared_ptr<Task>& other) { return other.get() == &task; };
   std::erase_if(active_, is_it);
@@ -126,7 +103,7 @@ void Scheduler::remove(Task& task) noexcept {
 }
 
 void Scheduler::with_cache(const std::function<void(KvCache& cache)>& use) {
-  const TickLock lock(*this);
+  const std::lock_guard lock(tick_mutex_);
   use(*cache_);
 }
 
@@ -140,7 +117,7 @@ Scheduler::Usage Scheduler::usage() const {
 }
 
 void Scheduler::set_limits(int64_t n_running, double most_slowdown) {
-  const TickLock lock(*this);
+  const std::lock_guard lock(tick_mutex_);
   options_.n_running = n_running;
   options_.most_slowdown = most_slowdown;
 }

@@ -27,9 +27,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "generate/step_mutex.h"
 #include "generate/step_speed.h"
 #include "limpid/cancel.hpp"
 #include "limpid/sampler.hpp"
@@ -204,9 +204,7 @@ class Scheduler {
   // A pass is counted before its results are delivered.
   std::atomic<int64_t> n_passes_ = 0, n_in_passes_ = 0;
 
-  class TickLock;
-  std::atomic<std::thread::id> ticking_thread_{};  // which holds tick_mutex_ in a TickLock
-  std::mutex tick_mutex_;                          // of all that follows, and of the model
+  StepMutex tick_mutex_;  // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;
   int64_t n_reserved_blocks_ = 0;
   std::vector<std::shared_ptr<Task>> active_;  // in order of arrival

@@ -41,8 +41,7 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
     if (wanted.empty() && fs::is_regular_file(path)) path = fs::path(path).parent_path().string();
     TokenizerFiles files = find_tokenizer_files(path);
     LIMPID_CHECK(ArgumentError, has_tokenizer(files),
-                 "{} has no tokenizer; name the file of one, or `bytes` or `chars`",
-                 path);
+                 "{} has no tokenizer; name the file of one, or `bytes` or `chars`", path);
     return files;
   }
   const std::string path = (fs::path(folder) / "tokenizer.json").string();
@@ -86,8 +85,8 @@ bool begins_anew(const RunSettings& settings, const std::optional<RunFolder::Sav
 
 Checkpoint open_model(const RunSettings& settings) {
   Checkpoint model = open_model_files({settings.model, settings.tokenizer});
-  LIMPID_CHECK(ArgumentError, has_tokenizer(model),
-               "{} has no tokenizer; name the file of one", settings.model);
+  LIMPID_CHECK(ArgumentError, has_tokenizer(model), "{} has no tokenizer; name the file of one",
+               settings.model);
   return model;
 }
 

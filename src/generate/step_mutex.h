@@ -1,0 +1,37 @@
+// A mutex for the steps of a model, which refuses a thread that holds it already.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "base/check.h"
+
+namespace limpid {
+
+// Callbacks run during a step: of texts, of logits, of samplers. One that evaluates with the same
+// model would wait for ever, for the step in which it runs. To be locked by std::lock_guard.
+class StepMutex {
+ public:
+  // Throws ArgumentError where this thread has locked it.
+  void lock() {
+    LIMPID_CHECK(
+        ArgumentError, owner_ != std::this_thread::get_id(),
+        "a callback cannot evaluate with the model that calls it: do so when the call that "
+        "it was given to has returned");
+    mutex_.lock();
+    owner_ = std::this_thread::get_id();
+  }
+  void unlock() {
+    owner_ = std::thread::id();
+    mutex_.unlock();
+  }
+  // For destructors, which must not throw.
+  std::mutex& unchecked() { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::thread::id> owner_{};
+};
+
+}  // namespace limpid
