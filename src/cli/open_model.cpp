@@ -63,7 +63,7 @@ void note_foreign_tokenizer(Engine& engine) {
   const int64_t n_rows = engine.model().spec().vocab_size;
   if (n_tokens <= n_rows) return;
   print_log(fmt::format(
-      "--tokenizer: it has {} tokens, and the model has {}: it may be that of another model",
+      "the tokenizer (--tokenizer) has {} tokens and the model {}: it may belong to another model",
       n_tokens, n_rows));
 }
 

@@ -15,10 +15,9 @@ class StepMutex {
  public:
   // Throws ArgumentError where this thread has locked it.
   void lock() {
-    LIMPID_CHECK(
-        ArgumentError, owner_ != std::this_thread::get_id(),
-        "a callback cannot evaluate with the model that calls it: do so when the call that "
-        "it was given to has returned");
+    LIMPID_CHECK(ArgumentError, owner_ != std::this_thread::get_id(),
+                 "a callback cannot evaluate with the model that calls it: evaluate after the call "
+                 "that took the callback has returned");
     mutex_.lock();
     owner_ = std::this_thread::get_id();
   }

@@ -100,7 +100,7 @@ void RunSettings::check() const {
                "name either a model that goes on learning or the configuration of a new one");
   LIMPID_CHECK(ArgumentError, !data.empty(), "no data to learn from");
   LIMPID_CHECK(ArgumentError, model.empty() || (tokenizer != "bytes" && tokenizer != "chars"),
-               "a model that goes on learning needs the tokenizer of its tokens, not new {}",
+               "a model that goes on learning needs the tokenizer that it learned with, not `{}`",
                tokenizer);
   const auto at_least = [](const char* name, auto value, int least) {
     LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", name, value,

@@ -118,7 +118,7 @@ void Trainer::fail_diverged(const Batch& batch, double loss, double norm) {
   if (n_updates() == 0) {
     throw DivergedError(
         fmt::format("the loss is {} and the norm of the gradient {}{}, before any update: the "
-                    "model that was to go on learning is damaged",
+                    "weights that training began with are damaged",
                     std::abs(loss), std::abs(norm), where));
   }
   throw DivergedError(fmt::format(

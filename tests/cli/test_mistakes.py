@@ -179,7 +179,7 @@ class NoMistakes(unittest.TestCase):
                 "run", "-m", broken_models.TINY, "--tokenizer", larger, "-p", "a", "-n", 1
             )
         self.assertIn(
-            "--tokenizer: it has 400 tokens, and the model has 299: it may be that of", err
+            "the tokenizer (--tokenizer) has 400 tokens and the model 299: it may belong to", err
         )
 
 

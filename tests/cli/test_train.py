@@ -254,7 +254,9 @@ class Mistakes(Training):
             file.unlink()
         again = ["train", "-m", model, *rest, "--out", self.folder / "b"]
         self.assertIn("has no tokenizer; name the file of one", self.mistake(*again))
-        self.assertIn("not new bytes", self.mistake(*again, "--tokenizer", "bytes"))
+        self.assertIn(
+            "that it learned with, not `bytes`", self.mistake(*again, "--tokenizer", "bytes")
+        )
         self.fine(*again, "--tokenizer", tokenizer)
         larger = self.folder / "larger.json"  # with a token that the embedding has no row for
         self.fine("tokenizer", "train", self.data, "--vocab-size", "280", "-o", larger)
@@ -283,7 +285,7 @@ class Mistakes(Training):
         ]
         err = self.mistake(*model, "--out", self.folder / "b")
         self.assertIn("the loss is nan", err)
-        self.assertIn("before any update: the model that was to go on learning is damaged", err)
+        self.assertIn("before any update: the weights that training began with are damaged", err)
 
     def test_folders(self):
         self.fine(*self.command("a", "--steps", "1"))
