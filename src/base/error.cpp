@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+
+#include "base/error_text.h"
 
 namespace limpid {
 namespace {
@@ -29,5 +32,15 @@ ContextOverflowError::ContextOverflowError(int64_t n_tokens, int64_t n_ctx, int6
       n_tokens_(n_tokens),
       n_ctx_(n_ctx),
       n_needed_(std::max(n_tokens, n_needed)) {}
+
+std::string without_part(const std::exception& error) {
+  const std::string_view message = error.what();
+  const size_t end = message.starts_with('[') ? message.find("] ") : std::string_view::npos;
+  const bool has_name = end != std::string_view::npos && end > 1 &&
+                        std::ranges::all_of(message.substr(1, end - 1), [](char c) {
+                          return (c >= 'a' && c <= 'z') || c == '_' || c == ' ';
+                        });
+  return std::string(has_name ? message.substr(end + 2) : message);
+}
 
 }  // namespace limpid

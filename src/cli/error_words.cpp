@@ -7,9 +7,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
+
+#include "base/error_text.h"
 
 namespace limpid::cli {
 namespace {
@@ -40,26 +41,14 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"the model has no BOS token to begin with", "the model adds no BOS token: give a text (-p)"},
 };
 
-// Parts of the library, whose messages begin with their names: "[session] …; lower n_keep". The
-// words are options in such a message; in another one they may be keys of a file.
-constexpr std::string_view kParts[] = {"batch",   "chat",    "embed",   "engine",   "generate",
-                                       "grammar", "sampler", "session", "tokenizer"};
+// The messages of a part of the library begin with its name: "[session] …; lower n_keep". The words
+// are options in such a message; in another one they may be keys of a file.
 constexpr std::pair<std::string_view, std::string_view> kWordsOfParts[] = {
     {"n_ctx", "-c"}, {"n_keep", "--keep"}, {"n_predict", "-n"}};
 
 void replace_all(std::string& message, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size())
     message.replace(at, from.size(), to);
-}
-
-// Takes the name of a part off the beginning. Returns whether there was one.
-bool take_part_off(std::string& message) {
-  return std::ranges::any_of(kParts, [&](std::string_view part) {
-    const std::string prefix = fmt::format("[{}] ", part);
-    const bool is_of_part = message.starts_with(prefix);
-    if (is_of_part) message.erase(0, prefix.size());
-    return is_of_part;
-  });
 }
 
 }  // namespace
@@ -79,8 +68,8 @@ std::string in_program_words(const std::exception& error) {
         overflow->n_tokens(), overflow->n_ctx(),
         context.empty() ? "a larger -c and a smaller -n" : context);
   }
-  std::string message = error.what();
-  if (take_part_off(message)) {
+  std::string message = without_part(error);
+  if (message.size() < std::string_view(error.what()).size()) {
     for (const auto& [word, ours] : kWordsOfParts) replace_all(message, word, ours);
   }
   for (const auto& [word, ours] : kWords) replace_all(message, word, ours);

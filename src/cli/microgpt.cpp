@@ -250,7 +250,7 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
   while (run.steps_done() < config.num_steps && !interrupted()) {
     const double loss = run.step(before_update);
     report_step(config, run.steps_done(), loss, json, on_terminal, bar);
-    // Whoever watches can lower the rate, and look at the numbers.
+    // A user who watches can lower the rate and look at the numbers, so a watched run goes on.
     LIMPID_CHECK(Error, watch != nullptr || std::isfinite(loss),
                  "training diverged at step {}: the loss is {}; lower --learning_rate",
                  run.steps_done(), std::abs(loss));

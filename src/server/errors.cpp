@@ -1,8 +1,8 @@
 #include "server/errors.h"
 
-#include <algorithm>
 #include <new>
 
+#include "base/error_text.h"
 #include "server/generation_service.h"
 #include "tokenizer/chat_template.h"
 
@@ -50,16 +50,6 @@ ApiError overflow(const ContextOverflowError& error, const std::string& prompt_f
 
 }  // namespace
 
-std::string words_for_clients(const std::exception& error) {
-  const std::string_view message = error.what();
-  const size_t end = message.starts_with('[') ? message.find("] ") : std::string_view::npos;
-  const bool has_name = end != std::string_view::npos && end > 1 &&
-                        std::ranges::all_of(message.substr(1, end - 1), [](char c) {
-                          return (c >= 'a' && c <= 'z') || c == '_' || c == ' ';
-                        });
-  return std::string(has_name ? message.substr(end + 2) : message);
-}
-
 ApiStyle style_of(std::string_view path) {
   if (path.starts_with("/api/")) return ApiStyle::kOllama;
   return path.starts_with("/v1/messages") ? ApiStyle::kAnthropic : ApiStyle::kOpenAi;
@@ -85,11 +75,11 @@ ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt
   } catch (const QueueFullError&) {
     return {429, "too many requests wait already: try again later"};
   } catch (const TemplateRefusal& known) {
-    return {400, words_for_clients(known), "messages"};
+    return {400, without_part(known), "messages"};
   } catch (const ArgumentError& known) {
-    return {400, words_for_clients(known)};
+    return {400, without_part(known)};
   } catch (const UnsupportedError& known) {
-    return {501, words_for_clients(known)};
+    return {501, without_part(known)};
   } catch (const ResourceError&) {
     return {503, "the server lacks memory or another resource for this request"};
   } catch (const std::bad_alloc&) {

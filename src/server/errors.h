@@ -42,10 +42,6 @@ class ApiError : public Error {
   std::string param_, type_;
 };
 
-// The message of an error of the library, without the name of its part, which begins it: of
-// "[grammar] a rule …" clients see "a rule …".
-std::string words_for_clients(const std::exception& error);
-
 // `error` as a client sees it. Errors of the library that are about the request keep their
 // messages; of other errors the client learns only the kind. A prompt that does not fit is blamed
 // on `prompt_field`.

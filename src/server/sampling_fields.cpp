@@ -17,6 +17,7 @@
 #include <limits>
 #include <map>
 
+#include "base/error_text.h"
 #include "generate/grammar_sampler.h"
 #include "server/json_schema.h"
 
@@ -137,7 +138,7 @@ void follow(const JsonField& field, const std::string& grammar, FieldTarget targ
   try {
     custom.push_back(make_grammar_sampler(grammar, *target.tokenizer));
   } catch (const ArgumentError& error) {
-    field.fail(words_for_clients(error));
+    field.fail(without_part(error));
   }
 }
 

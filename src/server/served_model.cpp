@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/error_text.h"
 #include "generate/chat_prompt.h"
 #include "server/built_in_templates.h"
 
@@ -86,7 +87,7 @@ auto with_template(const ServedModel& served, const JsonField& messages, Work wo
   try {
     return work(*served.chat_template);
   } catch (const Error& error) {
-    throw ApiError(400, words_for_clients(error), messages.name());
+    throw ApiError(400, without_part(error), messages.name());
   }
 }
 

@@ -66,8 +66,8 @@ void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSp
   if (spec.unknown) spec.types[static_cast<size_t>(*spec.unknown)] = TokenType::kUnknown;
 }
 
-// `tokenizers` gives the unknown token for a byte that has no token of its own, and leaves the byte
-// out where there is no unknown token. Only the second is done here.
+// For a byte without a token, `tokenizers` gives the unknown token, if the file names one. Limpid
+// leaves such a byte out, so it refuses the file.
 void refuse_unknown_bytes(const JsonPlace& model, const PieceIds& ids, const TokenizerSpec& spec) {
   if (spec.kind != TokenizerKind::kByteLevelBpe || !spec.unknown) return;
   for (int byte = 0; byte < 256; ++byte) {
