@@ -6,8 +6,8 @@
 #if defined(__linux__)
 #include <sched.h>
 #endif
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -144,6 +144,14 @@ int usable_cores(const std::string& root) {
   const int bound = bound_processors();
   const double granted = std::ceil(granted_processors(root));
   return granted > 0 && granted < bound ? static_cast<int>(granted) : bound;
+}
+
+int64_t second_level_cache() {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  return std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
+#else
+  return 0;
+#endif
 }
 
 void return_free_memory() {

@@ -23,6 +23,9 @@ double granted_processors(const std::string& root = "");
 // as are granted, rounded up, if that is less. More threads would wait for each other's time.
 int usable_cores(const std::string& root = "");
 
+// Bytes of the second-level cache of a core. 0 when unknown.
+int64_t second_level_cache();
+
 // Gives pages that malloc keeps for later back to the system, where the C library can.
 void return_free_memory();
 

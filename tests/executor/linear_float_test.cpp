@@ -16,6 +16,8 @@
 namespace limpid {
 namespace {
 
+constexpr int64_t kScratch = 1 << 17;
+
 class LinearFloat : public testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Isa, LinearFloat, testing::ValuesIn(available_isas()),
                          [](const auto& info) { return std::string(info.param); });
@@ -27,7 +29,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
       constexpr int64_t kRows = 22;
       const Tensor weight = random_tensor(dtype, kRows, cols, 1);
       const std::vector<float> x = random_values(cols, 2), bias = random_values(kRows, 3);
-      std::vector<float> scratch(kLinearScratch);
+      std::vector<float> scratch(kScratch);
       const auto read = [&](int n_streams) {
         std::vector<float> y(kRows);
         FloatLinearTask task;
@@ -41,6 +43,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
         task.y_stride = kRows;
         task.bias = bias.data();
         task.scratch = scratch.data();
+        task.scratch_floats = kScratch;
         task.n_streams = n_streams;
         for (const int64_t begin : {0, 9}) {  // two ranges of odd lengths
           task.row_begin = begin;
@@ -53,6 +56,41 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
       for (const int n_streams : {2, 4}) {
         EXPECT_EQ(read(n_streams), prefetched)
             << dtype_info(dtype).name << ", " << cols << " columns, " << n_streams << " streams";
+      }
+    }
+  }
+}
+
+// Without scratch there is no panel. 4,096 floats are a panel of few rows, or none.
+TEST_P(LinearFloat, GivesTheSameBitsHoweverManyRowsAPanelHas) {
+  const Kernels& kernels = *choose_isa(GetParam()).kernels;
+  constexpr int64_t kRows = 150, kTokens = 31;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const int64_t cols : {100, 1024, 2060}) {
+      const Tensor weight = random_tensor(dtype, kRows, cols, 1);
+      const std::vector<float> x = random_values(kTokens * cols, 2);
+      std::vector<float> packed(packed_tokens_floats(kTokens, cols)), scratch(kScratch);
+      kernels.pack_tokens(FloatType::kF32, x.data(), kTokens, cols, 0, kTokens, packed.data());
+      const auto multiply = [&](int64_t scratch_floats) {
+        std::vector<float> y(kTokens * kRows);
+        FloatLinearTask task;
+        task.type = float_type(dtype);
+        task.weight = weight.view().data;
+        task.cols = cols;
+        task.x = packed.data();
+        task.n_tokens = kTokens;
+        task.y = y.data();
+        task.y_stride = kRows;
+        task.scratch = scratch.data();
+        task.scratch_floats = scratch_floats;
+        task.row_end = kRows;
+        kernels.linear_float(task);
+        return y;
+      };
+      const std::vector<float> direct = multiply(0);
+      for (const int64_t scratch_floats : {int64_t{4096}, int64_t{1} << 15, kScratch}) {
+        EXPECT_EQ(multiply(scratch_floats), direct)
+            << dtype_info(dtype).name << ", " << cols << " columns, " << scratch_floats;
       }
     }
   }
@@ -89,7 +127,7 @@ std::vector<float> sums_of_pairs(const Tensor& weight, const std::vector<float>&
 TEST_P(LinearFloat, SumsPairsOfBf16InTheirOrder) {
   const Kernels& kernels = *choose_isa(GetParam()).kernels;
   constexpr int64_t kRows = 22;
-  std::vector<float> scratch(kLinearScratch);
+  std::vector<float> scratch(kScratch);
   for (const int64_t cols : {1, 2, 15, 16, 31, 32, 100, 2060, 4128}) {
     const Tensor weight = random_tensor(DType::kBF16, kRows, cols, 1);
     const std::vector<float> bias = random_values(kRows, 3);
@@ -110,6 +148,7 @@ TEST_P(LinearFloat, SumsPairsOfBf16InTheirOrder) {
         task.y_stride = kRows;
         task.bias = bias.data();
         task.scratch = scratch.data();
+        task.scratch_floats = kScratch;
         task.n_streams = n_streams;
         task.row_end = kRows;
         kernels.linear_float(task);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/system_limits.h"
 #include "executor/check_shapes.h"
 #include "executor/cpu/cpu_gradients.h"
 #include "tensor/codec.h"
@@ -32,6 +33,14 @@ uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized) {
                                                   static_cast<int64_t>(sizeof(float)));
 }
 
+// Half of a core's second-level cache, which holds the tokens too: half a MiB to a MiB. With more,
+// rows of 8,192 floats pass by the tokens fewer times: where a core has 2 MiB (Intel Xeon, Emerald
+// Rapids), a prompt's products with them are 1.18 times as fast with one MiB as with half of one.
+int64_t linear_scratch_floats() {
+  constexpr int64_t kLeast = 1 << 17, kMost = 1 << 18;
+  return std::clamp(second_level_cache() / 2 / static_cast<int64_t>(sizeof(float)), kLeast, kMost);
+}
+
 }  // namespace
 
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
@@ -39,7 +48,8 @@ CpuExecutor::CpuExecutor(const ExecutorOptions& options)
       kernels_(*isa_.kernels),
       products_(options.products == "bf16" ? FloatType::kBF16 : FloatType::kF32),
       pool_(options.n_threads),
-      linear_scratch_(static_cast<uint64_t>(pool_.size()) * kLinearScratch * sizeof(float)),
+      linear_scratch_floats_(linear_scratch_floats()),
+      linear_scratch_(static_cast<uint64_t>(pool_.size() * linear_scratch_floats_) * sizeof(float)),
       gradients_(std::make_unique<CpuGradients>(*this)) {}
 
 CpuExecutor::~CpuExecutor() = default;
@@ -125,7 +135,7 @@ void CpuExecutor::begin_step() {
 }
 
 float* CpuExecutor::linear_scratch(int thread) {
-  return linear_scratch_.as<float>().data() + thread * kLinearScratch;
+  return linear_scratch_.as<float>().data() + thread * linear_scratch_floats_;
 }
 
 // ---- activations --------------------------------------------------------------------------------

@@ -151,9 +151,10 @@ class CpuExecutor final : public Executor {
   std::vector<LoadedWeight> weights_;
   std::vector<RopeAngles> rope_tables_;
   std::vector<TokenTile> token_tiles_;
-  int64_t widest_ = 1;                // columns of an activation, results of heads aside
-  int64_t widest_head_ = 1;           // and of those
-  AlignedBuffer linear_scratch_;      // [threads, kLinearScratch]
+  int64_t widest_ = 1;       // columns of an activation, results of heads aside
+  int64_t widest_head_ = 1;  // and of those
+  const int64_t linear_scratch_floats_;
+  AlignedBuffer linear_scratch_;      // [threads, linear_scratch_floats_]
   AlignedBuffer packing_scratch_;     // [threads], a group of the widest weight in the file each
   AlignedBuffer attention_scratch_;   // [threads, attention_floats_]
   AlignedBuffer attention_partials_;  // of attend_split, for any number of its tasks

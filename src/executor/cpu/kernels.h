@@ -34,15 +34,13 @@ struct FloatLinearTask {
   float* y = nullptr;  // [n_tokens, y_stride]
   int64_t y_stride = 0;
   const float* bias = nullptr;  // or null
-  float* scratch = nullptr;     // of this thread, kLinearScratch floats
+  float* scratch = nullptr;     // of this thread: a panel of rows that stays in its L2 cache
+  int64_t scratch_floats = 0;
   // Of one token: into how many parts (2 or 4) a range is cut, whose rows are read side by side,
   // each part in a stream of its own, without prefetching by software. 0: neighbouring rows are
   // read together, and prefetched.
   int n_streams = 0;
 };
-// Floats, half a MiB: a panel of rows that stays in the L2 cache.
-inline constexpr int64_t kLinearScratch = 128 * 1024;
-
 // Tokens that threads pack together: whole tiles of every instruction set.
 inline constexpr int64_t kFloatTokenGrain = 24;
 // Floats that n_tokens of `cols` columns take, packed; with products of bf16, of which two lie in

@@ -176,6 +176,7 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
   task.y_stride = groups.y_stride;
   task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
   task.scratch = linear_scratch(thread);
+  task.scratch_floats = linear_scratch_floats_;
   task.n_streams = weight_reading_.float_streams;
   for (const StoredRows::Range& range : weight.rows.ranges()) {
     task.weight = range.data;

@@ -8,10 +8,12 @@
 //    neighbouring rows together with prefetching (0), or 2 or 4 rows far apart without it.
 //  - up to kPanelTokens tokens: tiles of kRows rows x kTokens tokens, whose sums stay in registers.
 //    A row is loaded once for kTokens tokens.
-//  - more tokens: a panel of rows is copied into half a MiB of scratch, in the order in which tiles
-//    read it, and stays in the L2 cache while it is multiplied with all tokens. Long rows are cut
-//    into chunks of kChunkSteps steps, so that the tokens' columns stay in the L1 cache; the sums
-//    of a tile are carried from chunk to chunk in memory, which changes no bit of them.
+//  - more tokens: a panel of rows is copied into scratch, in the order in which tiles read it, and
+//    stays in the L2 cache while it is multiplied with all tokens. The copy is f32, because many
+//    CPUs widen f16 and bf16 in the units that multiply: tiles that widened each row once more for
+//    every six tokens ran at three quarters of the limit at most. Long rows are cut into chunks of
+//    kChunkSteps steps, so that the tokens' columns stay in the L1 cache; the sums of a tile are
+//    carried from chunk to chunk in memory, which changes no bit of them.
 //
 // A step is the columns that one register of 64 bytes holds of x: 16 of f32. With products of bf16
 // it is 32, and lane l sums the pair k = 2 l, 2 l + 1 of each step.
@@ -23,19 +25,25 @@ namespace limpid::LIMPID_ISA {
 namespace {
 
 // The size of a register tile, rows x tokens. On a CPU without wide registers, tiles of one row and
-// one token are as fast, and far less code.
+// one token are as fast, and far less code. The tiles of a panel take more rows where a register
+// has fewer than sixteen lanes: panel_tile() says why.
 #if LIMPID_ISA_scalar
-constexpr int kRows = 1, kTokens = 1, kRowsOfOneToken = 1;
+constexpr int kRows = 1, kPanelRows = 1, kTokens = 1, kRowsOfOneToken = 1;
 #elif defined(__AVX512F__)
-constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 4;
+constexpr int kRows = 4, kPanelRows = 4, kTokens = 6, kRowsOfOneToken = 4;
+#elif defined(__AVX2__)
+constexpr int kRows = 2, kPanelRows = 4, kTokens = 3, kRowsOfOneToken = 4;
 #else
-constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
+constexpr int kRows = 2, kPanelRows = 8, kTokens = 3, kRowsOfOneToken = 4;
 #endif
-constexpr int64_t kPanelTokens = 24;  // with as many tokens or more, rows are copied into a panel
+// With as many tokens or more, rows are copied into a panel. With AVX2 and 18 tokens, a panel was
+// 1.2 times as fast as rows straight from the file, and with AVX-512 0.85 times.
+constexpr int64_t kPanelTokens = kNative == 8 ? 12 : 24;
 static_assert(kFloatTokenGrain % kTokens == 0);
 // Steps of a chunk: kTokens times 64 bytes of each stay in the L1 cache.
 constexpr int64_t kChunkSteps = 64;
-constexpr int64_t kChunkedRows = 32;  // rows of a panel when there is more than one chunk
+constexpr int64_t kChunkedRows = 64;  // rows of a panel when there is more than one chunk
+static_assert(kChunkedRows % kPanelRows == 0);
 
 // Rows lie one after another, so a few rows are one stretch of memory. The loop over them
 // prefetches the next stretch line by line in the order of memory: one stream is faster than a
@@ -49,30 +57,35 @@ LIMPID_INLINE void prefetch_lines(const void* next) {
   }
 }
 
-// Weights of bf16 times activations of bf16, two columns in each lane.
+// Weights of bf16 times activations of bf16: two columns in each lane, a word of 32 bits.
 struct PairsOfBf16 {
   using Element = uint16_t;
   static constexpr int64_t kStep = 2 * kLanes;
-  static LIMPID_INLINE I32x16 load(const uint16_t* p) {
-    return LIMPID_ISA::load(reinterpret_cast<const int32_t*>(p));
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) {
+    return LIMPID_ISA::load(reinterpret_cast<const float*>(p));
   }
-  static LIMPID_INLINE I32x16 load_partial(const uint16_t* p, int64_t n) {
+  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
     uint16_t buffer[kStep] = {};
     for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
     return load(buffer);
   }
-  static LIMPID_INLINE F32x16 multiply_add(I32x16 w, F32x16 x, F32x16 sum) {
-    return add_pair_products(w, bits_of_float(x), sum);
+  static LIMPID_INLINE NativeF32 multiply_add(NativeF32 w, NativeF32 x, NativeF32 sum) {
+    return native::add_pair_products(NativeI32(w), NativeI32(x), sum);
   }
 };
 // The same interface for weights that are multiplied as f32.
 template <class Stored>
 struct Floats : Stored {
   static constexpr int64_t kStep = kLanes;
-  static LIMPID_INLINE F32x16 multiply_add(F32x16 w, F32x16 x, F32x16 sum) {
-    return fma(w, x, sum);
+  static LIMPID_INLINE NativeF32 multiply_add(NativeF32 w, NativeF32 x, NativeF32 sum) {
+    return native::fma(w, x, sum);
   }
 };
+
+template <class W>
+LIMPID_INLINE F32x16 multiply_add(F32x16 w, F32x16 x, F32x16 sum) {
+  return lanewise([](auto a, auto b, auto c) { return W::multiply_add(a, b, c); }, w, x, sum);
+}
 
 // Words of 32 bits that `cols` columns of a token take, packed.
 template <class W>
@@ -136,7 +149,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token, int64_
     for (int t = 0; t < kT; ++t) {
       const F32x16 xs = load(x + t * kLanes);
 #pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) sums[r][t] = W::multiply_add(rows[r], xs, sums[r][t]);
+      for (int r = 0; r < kR; ++r) sums[r][t] = multiply_add<W>(rows[r], xs, sums[r][t]);
     }
   }
   if (k < cols) {
@@ -145,7 +158,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token, int64_
       const auto ws = W::load_partial(w + r * stride + k, cols - k);
 #pragma GCC unroll 8
       for (int t = 0; t < kT; ++t)
-        sums[r][t] = W::multiply_add(ws, load_last<W, kT>(x + t * kLanes, cols - k), sums[r][t]);
+        sums[r][t] = multiply_add<W>(ws, load_last<W, kT>(x + t * kLanes, cols - k), sums[r][t]);
     }
   }
   write_outputs(task, sums, row, kR, token, step);
@@ -186,85 +199,91 @@ void linear_direct(const FloatLinearTask& task) {
   for (; row < task.row_end; ++row) direct_tokens<W, 1, kTokens>(task, row, 0);
 }
 
-// A panel: for each kRows rows, for each step of columns, kRows x kStep elements as the file has
-// them. Columns and rows that do not exist are 0.
+// A panel: for each kPanelRows rows, for each step of columns, kPanelRows x 16 words. Columns and
+// rows that do not exist are 0.
 template <class W>
-void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
-                typename W::Element* panel) {
+void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows, float* panel) {
   const int64_t cols = task.cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight);
-  for (int64_t r0 = 0; r0 < n_rows; r0 += kRows) {
-    const auto* next = w + (row + r0 + kRows) * cols;
-    for (int64_t k = 0; k < cols; k += W::kStep, next += kRows * W::kStep) {
-      prefetch_lines<kRows * W::kStep * sizeof(typename W::Element)>(next);
-      for (int r = 0; r < kRows; ++r, panel += W::kStep) {
+  for (int64_t r0 = 0; r0 < n_rows; r0 += kPanelRows) {
+    const auto* next = w + (row + r0 + kPanelRows) * cols;
+    for (int64_t k = 0; k < cols; k += W::kStep, next += kPanelRows * W::kStep) {
+      prefetch_lines<kPanelRows * W::kStep * sizeof(typename W::Element)>(next);
+      for (int r = 0; r < kPanelRows; ++r, panel += kLanes) {
         const auto* from = w + (row + r0 + r) * cols + k;
-        if (r0 + r < n_rows && k + W::kStep <= cols) {
-          for (int i = 0; i < W::kStep; ++i) panel[i] = from[i];
-        } else {
-          for (int i = 0; i < W::kStep; ++i)
-            panel[i] = r0 + r < n_rows && k + i < cols ? from[i] : 0;
-        }
+        const int64_t left = r0 + r < n_rows ? cols - k : 0;
+        store(left >= W::kStep ? W::load(from) : W::load_partial(from, left), panel);
       }
     }
   }
 }
 
-// The products of columns [k, k_end) of kRows rows and kT tokens. Sums of earlier columns are read
-// from `carried` [kRows][kT][16], and the new sums are written there; after the last columns the
-// outputs are written instead. `ahead` is prefetched meanwhile, a line for every step.
+// The products of columns [k, k_end) of kPanelRows rows and kT tokens. Sums of earlier columns are
+// read from `carried` [kPanelRows][kT][16], and the new sums are written there; after the last
+// columns the outputs are written. `ahead` is prefetched meanwhile, a line for every step.
+//
+// AVX2 has sixteen registers of eight lanes. Sixteen lanes of 2 rows x 3 tokens fill twelve of them
+// with sums; the operands do not fit into the other four, so a step loads sixteen registers for
+// twelve multiply-adds, and loading is the limit. Instead, the lanes of one register are computed
+// for all columns, and then the next ones: lanes 0 to 7, then 8 to 15. Twelve registers now hold
+// sums of 4 rows x 3 tokens, three the tokens and one a row, and a step loads seven. Each lane's
+// sum is the same chain as before.
 template <class W, int kT>
-void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, int64_t k,
-                int64_t k_end, float* carried, int64_t row, int64_t n_rows, int64_t token,
-                const float* ahead) {
-  const int64_t cols = task.cols;
-  const float* x = task.x + token * words<W>(cols) + k / W::kStep * kT * kLanes;
-  F32x16 sums[kRows][kT];
+void panel_tile(const FloatLinearTask& task, const float* panel, int64_t k, int64_t k_end,
+                float* carried, int64_t row, int64_t n_rows, int64_t token, const float* ahead) {
+  const int64_t n_steps = (k_end - k + W::kStep - 1) / W::kStep;
+  const float* x = task.x + token * words<W>(task.cols) + k / W::kStep * kT * kLanes;
+  panel += k / W::kStep * kPanelRows * kLanes;
+#pragma GCC unroll 1
+  for (int lane = 0; lane < kLanes; lane += kNative) {
+    NativeF32 part[kPanelRows][kT];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kPanelRows; ++r) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t)
-      sums[r][t] = k == 0 ? zero() : load(carried + (r * kT + t) * kLanes);
-  }
-  panel += k * kRows;
-  for (; k + W::kStep <= k_end; k += W::kStep, panel += kRows * W::kStep) {
-    __builtin_prefetch(ahead, 0, 2);
-    ahead += kLanes;
-    decltype(W::load(panel)) rows[kRows];
+      for (int t = 0; t < kT; ++t)
+        part[r][t] =
+            k == 0 ? NativeF32{} : load_native<NativeF32>(carried + (r * kT + t) * kLanes + lane);
+    }
+    const float* rows = panel + lane;
+    const float* tokens = x + lane;
+    for (int64_t step = 0; step < n_steps; ++step) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += kNative;
+      NativeF32 xs[kT];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) rows[r] = W::load(panel + r * W::kStep);
+      for (int t = 0; t < kT; ++t) xs[t] = load_native<NativeF32>(tokens + t * kLanes);
 #pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t, x += kLanes) {
-      const F32x16 xs = load(x);
+      for (int r = 0; r < kPanelRows; ++r) {
+        const auto w = native::in_register(load_native<NativeF32>(rows + r * kLanes));
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r][t] = W::multiply_add(rows[r], xs, sums[r][t]);
+        for (int t = 0; t < kT; ++t) part[r][t] = W::multiply_add(w, xs[t], part[r][t]);
+      }
+      rows += kPanelRows * kLanes;
+      tokens += kT * kLanes;
+    }
+    if constexpr (kNative == kLanes) {  // one register has all lanes
+      if (k_end == task.cols) return write_outputs(task, part, row, n_rows, token);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kPanelRows; ++r) {
+#pragma GCC unroll 8
+      for (int t = 0; t < kT; ++t) store_native(part[r][t], carried + (r * kT + t) * kLanes + lane);
     }
   }
-  if (k < k_end) {
+  if (k_end < task.cols) return;
+  F32x16 sums[kPanelRows][kT];
 #pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load_last<W, kT>(x + t * kLanes, cols - k);
+  for (int r = 0; r < kPanelRows; ++r) {
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r)
-        sums[r][t] = W::multiply_add(W::load(panel + r * W::kStep), xs, sums[r][t]);
-    }
+    for (int t = 0; t < kT; ++t) sums[r][t] = load(carried + (r * kT + t) * kLanes);
   }
-  if (k_end == cols) {
-    write_outputs(task, sums, row, n_rows, token);
-    return;
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) store(sums[r][t], carried + (r * kT + t) * kLanes);
-  }
+  write_outputs(task, sums, row, n_rows, token);
 }
 
 // The rows of a panel, [row, row_end) of the weight.
-template <class W>
 struct Panel {
-  const typename W::Element* data;
-  int64_t stride;  // elements from kRows rows to the next
+  const float* data;
+  int64_t stride;  // words from kPanelRows rows to the next
   int64_t row;
   int64_t row_end;
 };
@@ -272,20 +291,20 @@ struct Panel {
 // The products of the panel and tokens [token, end), kT tokens at a time, one chunk of columns
 // after another.
 template <class W, int kT>
-LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& panel, int64_t token) {
+LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel& panel, int64_t token) {
   constexpr int64_t kChunk = kChunkSteps * W::kStep;
   alignas(64) float carried[kChunkedRows * kT * kLanes];
   for (; token + kT <= task.n_tokens; token += kT) {
     for (int64_t k = 0; k < task.cols; k += kChunk) {
       const int64_t k_end = k + kChunk < task.cols ? k + kChunk : task.cols;
-      const auto* rows = panel.data;
+      const float* rows = panel.data;
       float* sums = carried;
       // Prefetch the columns or tokens after these; each row of tiles prefetches a part.
       const float* ahead = task.x + token * words<W>(task.cols) + words<W>(k_end) * kT;
-      for (int64_t r = panel.row; r < panel.row_end; r += kRows, rows += panel.stride) {
+      for (int64_t r = panel.row; r < panel.row_end; r += kPanelRows, rows += panel.stride) {
         panel_tile<W, kT>(task, rows, k, k_end, sums, r, panel.row_end - r, token, ahead);
         ahead += words<W>(k_end - k);
-        if (task.cols > kChunk) sums += kRows * kT * kLanes;
+        if (task.cols > kChunk) sums += kPanelRows * kT * kLanes;
       }
     }
   }
@@ -297,21 +316,17 @@ LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& pan
 // A panel of rows is read from memory once, and from the L2 cache for each tile of tokens.
 template <class W>
 void linear(const FloatLinearTask& task) {
-  using Element = typename W::Element;
-  const int64_t stride = words<W>(task.cols) / kLanes * W::kStep * kRows;
-  constexpr int64_t kRoom =
-      kLinearScratch * static_cast<int64_t>(sizeof(float)) / static_cast<int64_t>(sizeof(Element));
-  int64_t panel_rows = kRoom / stride * kRows;
+  const int64_t stride = words<W>(task.cols) * kPanelRows;
+  int64_t panel_rows = task.scratch_floats / stride * kPanelRows;
   if (task.cols > kChunkSteps * W::kStep && panel_rows > kChunkedRows) panel_rows = kChunkedRows;
   if (task.n_tokens < kPanelTokens || panel_rows == 0) {
     linear_direct<W>(task);
     return;
   }
-  auto* panel = reinterpret_cast<Element*>(task.scratch);
   for (int64_t row = task.row_begin; row < task.row_end; row += panel_rows) {
     const int64_t row_end = row + panel_rows < task.row_end ? row + panel_rows : task.row_end;
-    copy_panel<W>(task, row, row_end - row, panel);
-    panel_tokens<W, kTokens>(task, {panel, stride, row, row_end}, 0);
+    copy_panel<W>(task, row, row_end - row, task.scratch);
+    panel_tokens<W, kTokens>(task, {task.scratch, stride, row, row_end}, 0);
   }
 }
 

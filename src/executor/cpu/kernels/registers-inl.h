@@ -222,6 +222,18 @@ LIMPID_INLINE NativeU16 to_bfloats(NativeF32 a) {
   return to_words(is_nan ? (bits >> 16) | 0x40U : rounded);
 }
 
+// Otherwise the compiler may read a value that several instructions use from memory for each.
+LIMPID_INLINE NativeF32 in_register(NativeF32 v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
+
 // Of a lane's two bfloats, those in the upper halves are multiplied and added first, then those in
 // the lower halves. Each product is exact, and each sum is rounded. The instruction of
 // AVX512_BF16 does the same, but treats numbers below 2^-126 as zeros.
