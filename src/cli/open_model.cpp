@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/pull.h"
+#include "executor/cpu/isa.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
 #include "model/tokenizer_from_metadata.h"
@@ -32,14 +33,18 @@ void log_opened(const Model& model, double seconds) {
                         count(spec.n_layers, "layer"), spec.vocab_size, model.n_ctx(), seconds));
 }
 
-// Products of bf16 are those of weights of bf16, which this model may not have.
-void note_unused_products(const Model& model, const OpenOptions& options) {
+// Products of bf16 are those of weights of bf16, which this model may not have, and they are faster
+// than those of f32 only where the CPU has a fast instruction for them.
+void note_products(const Model& model, const OpenOptions& options) {
+  if (options.products != "bf16") return;
   const auto is_bf16 = [](const auto& tensor) { return tensor.second.dtype == DType::kBF16; };
-  if (options.products != "bf16" || std::ranges::any_of(model.checkpoint().tensors, is_bf16))
-    return;
-  print_log(
-      "--products bf16 changes nothing: no weight of this model is bf16; --quantize bf16 makes "
-      "them so");
+  if (std::ranges::none_of(model.checkpoint().tensors, is_bf16)) {
+    print_log(
+        "--products bf16 changes nothing: no weight of this model is bf16; --quantize bf16 makes "
+        "them so");
+  } else if (options.device == "cpu" && choose_isa("").name != "avx512bf16") {
+    print_log("--products bf16: this CPU multiplies f32 as fast or faster, and more exactly");
+  }
 }
 
 // A context beyond the one that the model was trained with works, but is seldom intended.
@@ -53,7 +58,7 @@ void note_long_context(const Model& model, const OpenOptions& options) {
 // What the user may want to know of a model that was opened.
 void report_opened(const Model& model, const ModelFlags& flags, double seconds) {
   if (flags.verbose) log_opened(model, seconds);
-  note_unused_products(model, flags.options);
+  note_products(model, flags.options);
   note_long_context(model, flags.options);
 }
 

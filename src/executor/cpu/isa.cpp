@@ -28,6 +28,12 @@ namespace {
 
 #if defined(__x86_64__)
 
+// `signature` is the first part of the maker's name, as cpuid.h has it.
+bool is_made_by(unsigned signature) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature;
+}
+
 // Features of the CPU that __builtin_cpu_supports does not know by name in every version of the
 // compilers that build Limpid.
 bool has_f16c_and_lzcnt() {
@@ -72,6 +78,13 @@ std::vector<Isa> detect() {
   if (has_##isa()) found.push_back({#isa, &isa_##isa::kKernels});
   LIMPID_FOR_EACH_ISA(LIMPID_ADD)
 #undef LIMPID_ADD
+#if defined(__x86_64__)
+  // avx512bf16 is avx512vnni with one more instruction, which multiplies pairs of bf16. On AMD it
+  // has twice the rate of f32, but half of it on Intel (Emerald Rapids: 171 and 349 GFLOP/s on two
+  // threads), where products of bf16 are 1.36 times as fast without it.
+  if (found.front().name == "avx512bf16" && is_made_by(signature_INTEL_ebx))
+    std::swap(found[0], found[1]);
+#endif
   return found;
 }
 
@@ -107,10 +120,7 @@ WeightReading weight_reading() {
                                {25, 0xA0, 0xAF, kZen4}, {26, 0x00, 0x2F, kZen5},
                                {26, 0x40, 0x4F, kZen5}, {26, 0x60, 0x77, kZen5}};
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx ||
-      __get_cpuid(1, &a, &b, &c, &d) == 0) {
-    return {};
-  }
+  if (!is_made_by(signature_AMD_ebx) || __get_cpuid(1, &a, &b, &c, &d) == 0) return {};
   const unsigned family = ((a >> 8) & 0xF) + ((a >> 20) & 0xFF);
   const unsigned model = ((a >> 4) & 0xF) | ((a >> 12) & 0xF0);
   for (const Models& each : kKnown) {
