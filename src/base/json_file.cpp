@@ -1,6 +1,7 @@
 #include "base/json_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -101,6 +102,40 @@ void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const 
   }
 }
 
+namespace {
+
+bool fits_64_bits(std::string_view digits) {
+  const char* end = digits.data() + digits.size();
+  int64_t number = 0;
+  uint64_t larger = 0;
+  return std::from_chars(digits.data(), end, number).ec == std::errc() ||
+         std::from_chars(digits.data(), end, larger).ec == std::errc();
+}
+
+// The text with ".0" after each integer of more than 64 bits. JSON allows them, and transformers
+// writes 10^30 for a length without a limit, but simdjson refuses integers of that size; with a
+// fraction they are floating-point numbers.
+std::string with_large_integers_as_floats(std::string_view json) {
+  std::string text;
+  for (size_t i = 0; i < json.size();) {
+    const size_t begin = i++;
+    const char first = json[begin];
+    if (first == '"') {
+      while (i < json.size() && json[i] != '"') i += json[i] == '\\' ? 2 : 1;
+      i = std::min(i + 1, json.size());
+    } else if (first == '-' || (first >= '0' && first <= '9')) {
+      i = std::min(json.find_first_not_of("0123456789+-.eE", i), json.size());
+    }
+    const std::string_view token = json.substr(begin, i - begin);
+    text += token;
+    const bool is_integer = token.find_first_not_of("0123456789", first == '-') == token.npos;
+    if (is_integer && token.size() > 1 && !fits_64_bits(token)) text += ".0";
+  }
+  return text;
+}
+
+}  // namespace
+
 // simdjson parses into a document owned by its parser, so the parser is kept as long as the file.
 JsonFile::JsonFile(std::string path, std::string_view bytes)
     : path_(std::move(path)), parser_(std::make_unique<simdjson::dom::parser>()) {
@@ -119,7 +154,10 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
   };
   if (bytes.empty()) check(simdjson::EMPTY);
   check(parser_->allocate(bytes.size(), kMaxDepth));
-  check(parser_->parse(bytes.data(), bytes.size()).get(root_));
+  simdjson::error_code error = parser_->parse(bytes.data(), bytes.size()).get(root_);
+  if (error == simdjson::NUMBER_ERROR)
+    error = parser_->parse(with_large_integers_as_floats(bytes)).get(root_);
+  check(error);
 }
 
 JsonPlace JsonFile::root() const { return {path_, "", root_}; }

@@ -28,6 +28,24 @@ TEST(JsonFile, ReadsPlacesThatKnowWhereTheyAre) {
   }
 }
 
+// transformers writes 10^30 as the length of a tokenizer without a limit.
+TEST(JsonFile, ReadsIntegersOfMoreThan64BitsAsFloats) {
+  const JsonFile file("x.json", R"({"length": 1000000000000000019884624838656, "least": [
+      -9223372036854775808, -9223372036854775809], "most": 18446744073709551615,
+      "text": "\"99999999999999999999\" \\", "short": -1, "exact": 1e30})");
+  const JsonPlace root = file.root();
+  EXPECT_EQ(root["length"].element().get_double().value_unsafe(), 1e30);
+  EXPECT_EQ(root["least"].elements().at(0).integer(), INT64_MIN);
+  EXPECT_EQ(root["least"].elements().at(1).element().get_double().value_unsafe(),
+            -9223372036854775808.0);
+  EXPECT_EQ(root["most"].element().get_uint64().value_unsafe(), UINT64_MAX);
+  EXPECT_EQ(root["text"].string(), R"("99999999999999999999" \)");
+  EXPECT_EQ(root["short"].integer(), -1);
+  EXPECT_EQ(root["exact"].element().get_double().value_unsafe(), 1e30);
+  EXPECT_THROW(static_cast<void>(root["length"].integer()), FormatError);
+  EXPECT_THROW(JsonFile("x.json", "[99999999999999999999, 01]"), FormatError);
+}
+
 TEST(JsonFile, RefusesWhatIsMalformed) {
   for (const std::string& text :
        {std::string(), std::string("{"), std::string("{\"a\": 1,}"), std::string("[1] 2"),
