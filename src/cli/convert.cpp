@@ -6,6 +6,7 @@
 //   plan              a new type and row order for each tensor; --dry-run ends here
 //   calibrate         below eight bits the model reads a short text
 //   write             tensor by tensor, into a file that gets its name when it is complete
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -14,7 +15,9 @@
 #include "cli/signals.h"
 #include "export/export_model.h"
 #include "generate/engine.h"
+#include "layouts/chat_templates.h"
 #include "model/merge_adapters.h"
+#include "tokenizer/tokenizer_files.h"
 
 namespace limpid::cli {
 namespace {
@@ -54,7 +57,7 @@ void declare_convert(CLI::App& app, ConvertFlags& values) {
              "PyTorch: a Llama like Meta's, a GPT-2 like nanoGPT's)");
   add_choice(app, "--dtype TYPE", values.type, file_type_list(),
              "type of the matrices in OUT: f32, f16, bf16, or for GGUF any type of limpid "
-             "quantize (default: what they are)");
+             "quantize (default: what they are; f32 for a quantised matrix that --lora changes)");
   declare_rest(app, values);
 }
 
@@ -83,21 +86,37 @@ Layout layout_of(const ConvertFlags& values) {
                           : fmt::format("--to {}: there are gguf, safetensors and pth", name));
 }
 
+// The first file in the folder `out` that describes a model or its tokenizer; "" if there is none.
+// A folder of such a name is not one of them: writing the file fails then.
+std::string model_file_in(const std::string& out) {
+  const std::filesystem::path folder(out);
+  for (const char* name : {"config.json", "params.json", "ckpt.pt"}) {
+    if (is_there(folder / name)) return (folder / name).string();
+  }
+  for (const std::filesystem::path& entry : entries_of(folder)) {
+    const std::string name = entry.filename().string();
+    if (is_tokenizer_file(name) && is_file(entry)) return entry.string();
+  }
+  for (const std::filesystem::path& entry : entries_of(folder / kNamedTemplates)) {
+    const std::string name = entry.filename().string();
+    if (is_named_template(fmt::format("{}{}", kNamedTemplates, name))) return entry.string();
+  }
+  return "";
+}
+
 // Refuses, before a model is read for minutes, a place where it cannot or must not be written. A
 // folder that describes another model already would describe both afterwards.
-void check_out(const std::string& out, Layout layout, const Checkpoint& checkpoint) {
-  refuse_standard_output(out);
-  check_not_the_input(out, checkpoint);
+void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& checkpoint) {
+  refuse_standard_output(values.out);
+  check_not_the_input(values.out, checkpoint);
+  const OpenOptions& options = values.model.options;
+  const std::array inputs = {values.importance, options.tokenizer_path, options.config};
+  check_not_an_input(values.out, inputs);
   if (layout == Layout::kGguf) return;
-  const std::vector<const char*> names = layout == Layout::kHuggingFace
-                                             ? std::vector{"config.json"}
-                                             : std::vector{"params.json", "ckpt.pt"};
-  for (const char* name : names) {
-    const auto found = std::filesystem::path(out) / name;
-    LIMPID_CHECK(ArgumentError, !is_there(found),
-                 "{} is there already and would be overwritten: name another folder, or remove it",
-                 found.string());
-  }
+  const std::string found = model_file_in(values.out);
+  LIMPID_CHECK(ArgumentError, found.empty(),
+               "{} is there already and would be overwritten: name another folder, or remove it",
+               found);
 }
 
 // K types hold blocks of 256 weights. A tensor whose rows are not a multiple of that gets a type of
@@ -141,9 +160,11 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
     return !values.dry_run;
   };
   auto checkpoint = with_adapters(open_header(values.model), to_open_options(values.model));
-  if (!values.model.options.lora.empty())
-    checkpoint = std::make_shared<const Checkpoint>(merge_adapters(*checkpoint));
-  if (!values.dry_run) check_out(values.out, options.layout, *checkpoint);
+  if (!values.model.options.lora.empty()) {
+    const MergedType type = values.type.empty() ? MergedType::kOfBase : MergedType::kF32;
+    checkpoint = std::make_shared<const Checkpoint>(merge_adapters(*checkpoint, type));
+  }
+  if (!values.dry_run) check_out(values, options.layout, *checkpoint);
   ProgressBar calibration("calibrating");
   options.write.calibration_progress = [&calibration](uint64_t done, uint64_t total) {
     calibration.show(done, total, fmt::format("{} of {} tokens", done, total));
@@ -185,7 +206,7 @@ Command convert_command() {
           "as --to says. One piece of one tensor is in memory at a time.",
           "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
           "limpid convert model.gguf folder/ --to safetensors\n"
-          "limpid convert SmolLM2-135M/ folder/ --to pth",
+          "limpid convert SmolLM2-135M/ torch/ --to pth",
           bind<ConvertFlags, declare_convert, convert>};
 }
 

@@ -1,7 +1,9 @@
 #include "cli/output_path.h"
 
 #include <algorithm>
+#include <array>
 #include <system_error>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
@@ -37,12 +39,28 @@ FolderSize size_of_folder(const fs::path& folder) {
   return size;
 }
 
+namespace {
+
+// The files of a model's folder that are read besides the checkpoint's files and attachments.
+constexpr std::array kUnmapped = {"params.json", "model.safetensors.index.json",
+                                  "special_tokens_map.json", "generation_config.json"};
+
+std::vector<fs::path> files_of(const Checkpoint& checkpoint) {
+  std::vector<fs::path> files;
+  for (const auto& file : checkpoint.files) files.emplace_back(file->path());
+  for (const auto& [name, file] : checkpoint.attachments) files.emplace_back(file->path());
+  if (!is_folder(checkpoint.path)) return files;
+  for (const char* name : kUnmapped) files.push_back(fs::path(checkpoint.path) / name);
+  return files;
+}
+
+}  // namespace
+
 // `limpid convert model/ model/` would overwrite the weights while it reads them.
 // Compares files and not names: a link, another spelling of a path, or the folder that holds the
 // input is the input too.
 void check_not_the_input(const std::string& path, const Checkpoint& checkpoint) {
-  for (const auto& file : checkpoint.files) {
-    const fs::path input(file->path());
+  for (const fs::path& input : files_of(checkpoint)) {
     std::error_code absent;  // then they are not the same
     const bool same =
         fs::equivalent(path, input, absent) ||
@@ -50,6 +68,14 @@ void check_not_the_input(const std::string& path, const Checkpoint& checkpoint) 
     LIMPID_CHECK(ArgumentError, !same,
                  "{} is where the model is read from; write to another place, so that it stays",
                  path);
+  }
+}
+
+void check_not_an_input(const std::string& path, std::span<const std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code absent;
+    LIMPID_CHECK(ArgumentError, !fs::equivalent(path, input, absent),
+                 "{} is read by this command; write to another place, so that it stays", path);
   }
 }
 

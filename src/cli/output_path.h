@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,10 @@ struct FolderSize {
 FolderSize size_of_folder(const std::filesystem::path& folder);
 
 // Throws ArgumentError when writing the file or folder `path` would replace a file that
-// `checkpoint` is read from.
+// `checkpoint` is read from: weights, a configuration or a file of the tokenizer.
 void check_not_the_input(const std::string& path, const Checkpoint& checkpoint);
+// The same for other files and folders that the command reads. An empty name is none.
+void check_not_an_input(const std::string& path, std::span<const std::string> inputs);
 
 // For a command that writes a file about a model: throws as check_not_the_input and check_writable
 // do. No path, and "-", can always be written to.

@@ -8,12 +8,14 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "checkpoint/gguf_writer.h"
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/torch_writer.h"
 #include "export/completed.h"
 #include "export/gguf_description.h"
 #include "export/model_config_json.h"
+#include "layouts/chat_templates.h"
 #include "layouts/gpt2.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
@@ -52,7 +54,9 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
                      ExportResult& result) {
   const auto& files = checkpoint.attachments;
   for (const auto& [name, file] : files) {
-    if (is_tokenizer_file(name)) write_file((folder / name).string(), text_of(*file));
+    if (is_named_template(name)) make_folder((folder / name).parent_path().string());
+    if (is_tokenizer_file(name) || is_named_template(name))
+      write_file((folder / name).string(), text_of(*file));
   }
   // transformers reads tokenizer.json, or vocab.json with merges.txt. Ranks (*.tiktoken), the names
   // encoder.json and vocab.bpe, and a tokenizer.model are not enough for it.
@@ -74,6 +78,52 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
   } catch (const UnsupportedError& error) {
     result.remarks.push_back(fmt::format("no tokenizer.json was written ({})", error.what()));
   }
+}
+
+// Writes generation_config.json: the tokens that end an answer and the recommended samplers. Meta's
+// code and nanoGPT's do not read it; Limpid does, in every folder.
+void write_generation_config(const std::filesystem::path& folder, const Checkpoint& checkpoint,
+                             const TokenizerSpec* tokenizer) {
+  const std::string text = generation_config(checkpoint, tokenizer);
+  if (!text.empty()) write_file((folder / "generation_config.json").string(), text);
+}
+
+// Folders hold texts as JSON, which must be UTF-8. GGUF does not check its texts.
+void check_chat_templates(const Checkpoint& checkpoint) {
+  for (const auto& [key, value] : checkpoint.metadata.all()) {
+    if (!key.starts_with("tokenizer.chat_template")) continue;
+    const auto* text = std::get_if<std::string>(&value.value);
+    if ((text == nullptr || is_clean_utf8(*text)) && is_clean_utf8(key)) continue;
+    throw_format_error(checkpoint.path, printable(key),
+                       "is not UTF-8, and this layout cannot store it; write GGUF, or correct the "
+                       "template");
+  }
+}
+
+// Compares the importance matrix with the tensors that are quantised. Those without an entry are
+// quantised as if there were no importance matrix, and the user is told how many they are.
+void check_importance(const Importance& importance, ExportResult& result) {
+  if (importance.empty()) return;
+  size_t n_quantized = 0;
+  size_t n_known = 0;
+  bool any = false;
+  for (const PlannedTensor& tensor : result.plan.tensors) {
+    const bool is_known = importance.contains(tensor.name);
+    any = any || is_known;
+    if (!is_quantized(tensor.to) || tensor.from == tensor.to) continue;
+    ++n_quantized;
+    n_known += is_known ? 1 : 0;
+  }
+  if (!any) {
+    throw_format_error(importance.path(), "names of tensors",
+                       "match no tensor of the model; does the importance matrix belong to another "
+                       "model?");
+  }
+  if (n_known == n_quantized) return;
+  result.remarks.push_back(
+      fmt::format("the importance matrix {} has no entry for {} of the {} tensors that were "
+                  "quantised",
+                  importance.path(), n_quantized - n_known, n_quantized));
 }
 
 // The name of a type in torch, for config.json.
@@ -118,8 +168,7 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   const std::filesystem::path folder(path);
   SafetensorsStream file((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
   finish(file, path, checkpoint, options, result);
-  const std::string generation = generation_config(checkpoint, ids);
-  if (!generation.empty()) write_file((folder / "generation_config.json").string(), generation);
+  write_generation_config(folder, checkpoint, ids);
   write_tokenizer(folder, checkpoint, tokenizer, true, result);
   if (const std::string pooling = pooling_config(checkpoint, spec); !pooling.empty()) {
     make_folder(folder / "1_Pooling");
@@ -146,9 +195,9 @@ std::vector<TorchEntry> torch_entries(const TensorPlan& plan, const NameTable& n
   return entries;
 }
 
-// Writes Meta's folder: params.json, consolidated.00.pth and the tokenizer's files. Meta's code
-// always loads an output matrix, so a tied one is there as a second name. As in write_hugging_face,
-// what can be refused is built before the folder.
+// Writes Meta's folder: params.json, consolidated.00.pth, generation_config.json and the
+// tokenizer's files. Meta's code always loads an output matrix, so a tied one is there as a second
+// name. As in write_hugging_face, what can be refused is built before the folder.
 void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
                 ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -160,11 +209,12 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "consolidated.00.pth").string(), std::move(entries));
   finish(file, path, checkpoint, options, result);
+  write_generation_config(folder, checkpoint, tokenizer ? &*tokenizer : nullptr);
   write_tokenizer(folder, checkpoint, tokenizer, false, result);
   write_file((folder / "params.json").string(), params);
 }
 
-// Writes a folder with nanoGPT's ckpt.pt and the tokenizer's files.
+// Writes a folder with nanoGPT's ckpt.pt, generation_config.json and the tokenizer's files.
 void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
                     const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -180,6 +230,7 @@ void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "ckpt.pt").string(), std::move(entries), &arguments);
   finish(file, path, checkpoint, options, result);
+  write_generation_config(folder, checkpoint, tokenizer ? &*tokenizer : nullptr);
   write_tokenizer(folder, checkpoint, tokenizer, false, result);
 }
 
@@ -197,6 +248,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   // False when there is nothing to write.
   const auto make_plan = [&](const Checkpoint& source) {
     result.plan = plan_tensors(source, plan);
+    if (options.layout == Layout::kGguf) check_importance(options.importance, result);
     return !options.on_plan || options.on_plan(result.plan);
   };
   if (options.layout == Layout::kGguf) {
@@ -215,6 +267,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                options.file_type == nullptr || !is_quantized(options.file_type->dtype),
                "this layout supports f32, f16 and bf16; only GGUF supports {}",
                options.file_type == nullptr ? "" : options.file_type->name);
+  check_chat_templates(checkpoint);
   plan.keep_vectors = true;
   plan.dequantize = true;
   Checkpoint source = with_named_scaling(completed(checkpoint));

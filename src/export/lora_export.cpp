@@ -11,6 +11,20 @@
 #include "layouts/model_classes.h"
 
 namespace limpid {
+namespace {
+
+// B with its rows in PEFT's order. `storage` owns what is not in the checkpoint.
+TensorView read_b(const Checkpoint& canonical, const std::string& target, const std::string& name,
+                  Tensor& storage) {
+  const TensorView b = canonical.read(name, storage);
+  const int64_t head_dim = peft_paired_head_dim(canonical, target);
+  if (head_dim == 0) return b;
+  Tensor paired = with_rows_in_order(b, RowOrder::kInterleavedPairs, head_dim);
+  storage = std::move(paired);
+  return storage.view();
+}
+
+}  // namespace
 
 void export_lora_adapter(const std::string& path, const Checkpoint& canonical, int64_t number,
                          const std::string& base_model) {
@@ -28,7 +42,8 @@ void export_lora_adapter(const std::string& path, const Checkpoint& canonical, i
     const std::string module = peft_module_name(canonical, name);
     targets.insert(peft_target(canonical, name));
     tensors.push_back({module + ".lora_A.weight", canonical.read(names.a, storage[n_read++])});
-    tensors.push_back({module + ".lora_B.weight", canonical.read(names.b, storage[n_read++])});
+    tensors.push_back(
+        {module + ".lora_B.weight", read_b(canonical, name, names.b, storage[n_read++])});
   }
   LIMPID_CHECK(ArgumentError, !tensors.empty(), "{} has no adapter {}", canonical.path, number);
   // `fan_in_fan_out` tells PEFT that the matrices of GPT-2 are stored as [inputs, outputs]. PEFT

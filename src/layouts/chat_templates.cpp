@@ -1,16 +1,20 @@
 #include "layouts/chat_templates.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
 
 #include "base/check.h"
 #include "base/json_file.h"
 #include "base/mapped_file.h"
+#include "base/model_folder.h"
+#include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 
 namespace limpid {
 namespace {
 
+constexpr std::string_view kJinja = ".jinja";
 constexpr uint64_t kLongestTemplate = uint64_t{16} << 20;
 
 std::string_view bounded_text(const MappedFile& file) {
@@ -23,6 +27,13 @@ void set_template(std::string_view name, std::string_view source, Metadata& cano
   std::string key = "tokenizer.chat_template";
   if (name != "default") key += "." + std::string(name);
   canonical.set(std::move(key), {std::string(source), "string"});
+}
+
+// The text of a file that is one template.
+std::string_view template_text(const MappedFile& file) {
+  const std::string_view source = bounded_text(file);
+  if (!is_clean_utf8(source)) throw_format_error(file.path(), "file", "is not UTF-8");
+  return source;
 }
 
 // Reads the key `chat_template`: a string, or a list of {"name": …, "template": …}.
@@ -49,10 +60,36 @@ void set_chat_templates(
     if (file != files.end()) read_template_entry(*file->second, canonical);
   }
   const auto file = files.find("chat_template.jinja");
-  if (file == files.end()) return;
-  const std::string_view source = bounded_text(*file->second);
-  if (!is_clean_utf8(source)) throw_format_error(file->second->path(), "file", "is not UTF-8");
-  set_template("default", source, canonical);
+  if (file != files.end()) set_template("default", template_text(*file->second), canonical);
+  for (const auto& [name, named] : files) {
+    if (!is_named_template(name)) continue;
+    std::string_view stem = std::string_view(name).substr(kNamedTemplates.size());
+    stem.remove_suffix(kJinja.size());
+    if (stem.empty() || !is_clean_utf8(stem))
+      throw_format_error(named->path(), "file", "has a name that is not one of a template");
+    set_template(stem, template_text(*named), canonical);
+  }
+}
+
+bool is_named_template(std::string_view attachment) {
+  return attachment.starts_with(kNamedTemplates) && attachment.ends_with(kJinja);
+}
+
+// A file of weights that was opened alone has no attachments, and no templates either. A link may
+// lead to a place in the model's folder and to its cache of downloads (ModelFolder).
+void attach_named_templates(Checkpoint& checkpoint) {
+  if (checkpoint.attachments.empty()) return;
+  const std::string_view name = kNamedTemplates.substr(0, kNamedTemplates.size() - 1);
+  const std::filesystem::path path = is_folder(checkpoint.path)
+                                         ? std::filesystem::path(checkpoint.path)
+                                         : folder_of(checkpoint.path);
+  if (!is_folder(path / name)) return;
+  const ModelFolder folder(ModelFolder(path.string()).resolve(name));
+  for (const std::filesystem::path& entry : entries_of(folder.path())) {
+    const std::string file = entry.filename().string();
+    if (!file.ends_with(kJinja)) continue;
+    checkpoint.attachments[fmt::format("{}{}", kNamedTemplates, file)] = folder.open(file);
+  }
 }
 
 }  // namespace limpid

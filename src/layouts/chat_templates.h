@@ -4,18 +4,29 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/mapped_file.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/metadata.h"
 
 namespace limpid {
 
 // Sets tokenizer.chat_template, and tokenizer.chat_template.NAME for each named template. The files
 // are read in the order of `transformers`: the key `chat_template` of tokenizer_config.json, then
-// of chat_template.json, then the file chat_template.jinja. A later file replaces templates of the
-// same name. Other files are ignored. Throws FormatError.
+// of chat_template.json, then the file chat_template.jinja, then the files
+// additional_chat_templates/NAME.jinja. A later file replaces templates of the same name. Other
+// files are ignored. Throws FormatError.
 void set_chat_templates(
     const std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>& files,
     Metadata& canonical);
+
+// The folder of named templates in a model's folder.
+inline constexpr std::string_view kNamedTemplates = "additional_chat_templates/";
+// Whether an attachment is the file of a named template: "additional_chat_templates/NAME.jinja".
+bool is_named_template(std::string_view attachment);
+// Adds the files of named templates to the attachments of a model that was read from a folder.
+// Throws FormatError for a link that leads out of the folder.
+void attach_named_templates(Checkpoint& checkpoint);
 
 }  // namespace limpid

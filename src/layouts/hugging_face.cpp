@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 #include "layouts/chat_templates.h"
 #include "layouts/gpt2.h"
@@ -107,19 +108,35 @@ void check_presence(const Checkpoint& canonical, const NameTable& names, const s
                      expected ? "is missing" : "is present", why);
 }
 
-// Copies a number to general.sampling.NAME. `whole`: the key is an integer in GGUF.
+constexpr std::string_view kGenerationFile = "generation_config.json";
+constexpr std::string_view kGenerationPrefix = "generation_config.";
+
+// The path of the file that has a key of `generation_config.` or `config.`.
+std::string file_of(const Checkpoint& given, std::string_view key) {
+  return fmt::format("{}/{}.json", given.path, key.substr(0, key.find('.')));
+}
+
+// Copies a number to general.sampling.NAME. `whole`: the key is an integer in GGUF; JSON may write
+// it as 40.0.
 void set_number(const Checkpoint& given, const char* name, const char* ours, bool whole,
                 Metadata& canonical) {
-  const std::string key = std::string("generation_config.") + name;
-  const std::optional<double> value = given.metadata.number(key);
-  if (!value) return;
-  if (!std::isfinite(*value) || *value < 0)
-    throw_format_error(given.path, key, "is not a number of at least 0");
+  const std::string key = fmt::format("{}{}", kGenerationPrefix, name);
+  const MetadataValue* found = given.metadata.find(key);
+  if (found == nullptr) return;
+  const bool is_number = std::holds_alternative<double>(found->value) ||
+                         std::holds_alternative<int64_t>(found->value) ||
+                         std::holds_alternative<uint64_t>(found->value);
+  const double value = is_number ? *given.metadata.number(key) : -1;
+  if (!std::isfinite(value) || value < 0)
+    throw_format_error(file_of(given, key), name, "is not a number of at least 0; correct it");
   const std::string full = std::string("general.sampling.") + ours;
-  if (!whole) return canonical.set(full, {double{static_cast<float>(*value)}, "f32"});
-  const std::optional<int64_t> integer = given.metadata.integer(key);
-  if (*integer > INT32_MAX) throw_format_error(given.path, key, "is too large");
-  canonical.set(full, {*integer, "i32"});
+  if (!whole) return canonical.set(full, {double{static_cast<float>(value)}, "f32"});
+  if (value != std::floor(value) || value > INT32_MAX) {
+    throw_format_error(file_of(given, key), name,
+                       "is {}, expected a whole number of at most {}; correct it", value,
+                       INT32_MAX);
+  }
+  canonical.set(full, {static_cast<int64_t>(value), "i32"});
 }
 
 void read_samplers(const Checkpoint& given, Metadata& canonical) {
@@ -130,8 +147,13 @@ void read_samplers(const Checkpoint& given, Metadata& canonical) {
   set_number(given, "repetition_penalty", "penalty_repeat", false, canonical);
   // An explicit `do_sample: false` asks for greedy decoding (temperature 0). An absent key says
   // nothing.
-  if (!given.metadata.boolean("generation_config.do_sample").value_or(true))
-    canonical.set("general.sampling.temp", {0.0, "f32"});
+  const std::string key = fmt::format("{}do_sample", kGenerationPrefix);
+  const MetadataValue* do_sample = given.metadata.find(key);
+  if (do_sample == nullptr) return;
+  const bool* samples = std::get_if<bool>(&do_sample->value);
+  if (samples == nullptr)
+    throw_format_error(file_of(given, key), "do_sample", "is neither true nor false; correct it");
+  if (!*samples) canonical.set("general.sampling.temp", {0.0, "f32"});
 }
 
 std::vector<int64_t> stop_ids(const Checkpoint& given) {
@@ -144,12 +166,13 @@ std::vector<int64_t> stop_ids(const Checkpoint& given) {
     } else if (const auto* several = std::get_if<std::vector<int64_t>>(&found->value)) {
       ids = *several;
     } else {
-      throw_format_error(given.path, key, "is neither a token id nor a list of them");
+      throw_format_error(file_of(given, key), "eos_token_id",
+                         "is neither a token id nor a list of them");
     }
     std::erase_if(ids, [](int64_t id) { return id == -1; });  // older files write -1 for "none"
     for (const int64_t id : ids) {
       if (id < 0 || id > INT32_MAX)
-        throw_format_error(given.path, key, "contains an invalid token id");
+        throw_format_error(file_of(given, key), "eos_token_id", "contains an invalid token id");
     }
     return ids;
   }
@@ -180,13 +203,11 @@ void read_pooling(const Checkpoint& given, std::string_view architecture, Metada
 }
 
 // Reads generation_config.json, and config.json for values that the first file does not state, into
-// GGUF's keys general.sampling.* and into kStopTokenIdsKey; and the chat templates
-// (layouts/chat_templates.h) into tokenizer.chat_template and tokenizer.chat_template.NAME.
-void read_defaults(const Checkpoint& given, Metadata& canonical) {
+// GGUF's keys general.sampling.* and into kStopTokenIdsKey.
+void read_generation_keys(const Checkpoint& given, Metadata& canonical) {
   read_samplers(given, canonical);
   std::vector<int64_t> ids = stop_ids(given);
   if (!ids.empty()) canonical.set(kStopTokenIdsKey, {std::move(ids), "array of u32"});
-  set_chat_templates(given.attachments, canonical);
 }
 
 }  // namespace
@@ -208,6 +229,17 @@ HuggingFaceConfig read_hugging_face_config(const Checkpoint& given) {
   read_bookkeeping(reader);
   reader.refuse_the_rest();
   return config;
+}
+
+// The attachment's own path is not used in messages: a cache of downloads may call it by its hash.
+void read_generation_config(const Checkpoint& given, Metadata& canonical) {
+  const auto file = given.attachments.find(kGenerationFile);
+  if (file == given.attachments.end()) return;
+  Checkpoint stated;
+  stated.path = is_folder(given.path) ? given.path : folder_of(given.path).string();
+  add_json(fmt::format("{}/{}", stated.path, kGenerationFile), text_of(*file->second),
+           std::string(kGenerationPrefix), stated.metadata);
+  read_generation_keys(stated, canonical);
 }
 
 // GPT-2 always has biases, which one tensor shows. For the Llama family, every optional tensor of
@@ -236,9 +268,11 @@ void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
 // check.
 Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   HuggingFaceConfig config = read_hugging_face_config(given);
-  read_defaults(given, config.canonical);
+  read_generation_keys(given, config.canonical);
   read_pooling(given, config.model_class->architecture, config.canonical);
   Checkpoint result = translate_names(given, hugging_face_names(*config.model_class));
+  attach_named_templates(result);
+  set_chat_templates(result.attachments, config.canonical);
   result.metadata = config.canonical;
   result.naming = Naming::kGguf;
   result.row_order = config.model_class->row_order;

@@ -25,6 +25,11 @@ void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical);
 // a class, key or tensor that Limpid does not implement, and FormatError for contradictory values.
 Checkpoint canonical_from_hugging_face(const Checkpoint& given);
 
+// Reads the file generation_config.json among the attachments of a folder in another layout, if it
+// is there: the defaults of sampling into GGUF's keys general.sampling.*, the tokens that end an
+// answer into kStopTokenIdsKey. Throws FormatError.
+void read_generation_config(const Checkpoint& given, Metadata& canonical);
+
 // The table of tensor names that `transformers` uses for the class.
 const NameTable& hugging_face_names(const ModelClass& model_class);
 

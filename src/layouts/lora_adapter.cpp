@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -87,6 +88,12 @@ LoraConfig read_config(const std::string& path, std::string_view json) {
   const int64_t r = config.required_size("r", kLargestSize);
   const double alpha = config.positive_or("lora_alpha", 8);
   const bool by_root = config.flag_or("use_rslora", false);
+  for (const char* name : {"rank_pattern", "alpha_pattern"}) {
+    const std::string below = fmt::format("adapter.{}.", name);
+    const auto at = given.metadata.all().lower_bound(below);
+    if (at == given.metadata.all().end() || !at->first.starts_with(below)) continue;
+    config.refuse(name, "gives modules another rank or scale; patterns are not supported");
+  }
   for (const char* name : kNeutral) config.require_neutral(name, 0);
   for (const char* name : kBookkeeping) {
     config.ignore(name);
@@ -95,6 +102,20 @@ LoraConfig read_config(const std::string& path, std::string_view json) {
   config.refuse_the_rest();
   const auto rank = static_cast<double>(r);
   return {r, alpha / (by_root ? std::sqrt(rank) : rank)};
+}
+
+// Refuses tensors of an adapter that other modules than matrices of blocks have: of the embedding
+// and of the output matrix.
+void refuse_ends_of_model(const std::string& file, std::string_view name, std::string_view target) {
+  const bool is_end = target == "token_embd.weight" || target == "position_embd.weight" ||
+                      target == "output.weight";
+  LIMPID_CHECK(UnsupportedError,
+               !is_end && name.find("embed_tokens") == std::string_view::npos &&
+                   name.find("lm_head") == std::string_view::npos &&
+                   name.find("lora_embedding_") == std::string_view::npos,
+               "{}: {}: adapters of the embedding and of the output matrix are not supported; make "
+               "the adapter without them in target_modules and modules_to_save",
+               file, printable(name));
 }
 
 // The canonical name of the tensor that "base_model.model.X.lora_A.weight" changes, or of X.lora_B.
@@ -106,6 +127,7 @@ std::string target_of(const Checkpoint& canonical, const std::string& file, std:
         name.substr(kPrefix.size(), name.size() - kPrefix.size() - suffix.size());
     target = our_name(names_of(canonical), std::string(module) + std::string(kWeight));
   }
+  refuse_ends_of_model(file, name, target.value_or(""));
   if (!target || canonical.find(*target) == nullptr) {
     throw_format_error(file, name, "belongs to no matrix of {}; is the adapter of another model?",
                        canonical.path);
@@ -156,7 +178,14 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
     }
     const std::string& ours = is_a ? names.a : names.b;
     if (canonical.tensors.contains(ours)) throw_format_error(file, name, "is a second {}", ours);
-    canonical.add_from(given, name, ours);
+    const int64_t head_dim = is_a ? 0 : peft_paired_head_dim(canonical, target);
+    if (head_dim == 0) {
+      canonical.add_from(given, name, ours);
+      continue;
+    }
+    Tensor storage;
+    canonical.add(ours,
+                  with_rows_in_order(given.read(name, storage), RowOrder::kHalfSplit, head_dim));
   }
   canonical.files.insert(canonical.files.end(), given.files.begin(), given.files.end());
   canonical.metadata.set(lora_scale_key(number), {config.scale * scale, "f64"});
@@ -195,6 +224,36 @@ std::string peft_module_name(const Checkpoint& canonical, std::string_view tenso
 std::string peft_target(const Checkpoint& canonical, std::string_view tensor) {
   const std::string module = peft_module_name(canonical, tensor);
   return module.substr(module.rfind('.') + 1);
+}
+
+int64_t peft_paired_head_dim(const Checkpoint& canonical, std::string_view tensor) {
+  const ModelClass& model_class = model_class_of(canonical);
+  const bool is_paired = tensor.ends_with(".attn_q.weight") || tensor.ends_with(".attn_k.weight");
+  if (model_class.row_order == RowOrder::kHalfSplit || !is_paired) return 0;
+  SpecReader reader(canonical, std::string(model_class.architecture));
+  const auto stated = reader.size("attention.key_length", kLargestSize);
+  const int64_t head_dim =
+      stated.value_or(reader.required_size("embedding_length", kLargestSize) /
+                      reader.required_size("attention.head_count", kLargestSize));
+  const int64_t n_rows = canonical.find(tensor)->shape.rows();
+  if (head_dim == 0 || head_dim % 2 != 0 || n_rows % head_dim != 0) {
+    reader.fail("attention.key_length",
+                "gives heads of {} elements, but {} has {} rows; are configuration and "
+                "weights of the same model?",
+                head_dim, tensor, n_rows);
+  }
+  return head_dim;
+}
+
+Tensor with_rows_in_order(const TensorView& b, RowOrder order, int64_t head_dim) {
+  Tensor result(b.dtype, b.shape);
+  for (int64_t row = 0; row < b.shape.rows(); ++row) {
+    const int64_t from = order == RowOrder::kHalfSplit ? interleaved_row(row, head_dim, head_dim)
+                                                       : half_split_row(row, head_dim, head_dim);
+    std::memcpy(result.data() + static_cast<uint64_t>(row) * b.row_bytes(), b.row(from),
+                b.row_bytes());
+  }
+  return result;
 }
 
 bool is_lora_tensor(std::string_view name) {

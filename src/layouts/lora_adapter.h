@@ -47,4 +47,12 @@ std::string peft_module_name(const Checkpoint& canonical, std::string_view tenso
 // The last part of it, by which PEFT's configuration names what it changes: "q_proj".
 std::string peft_target(const Checkpoint& canonical, std::string_view tensor);
 
+// The rows of B are in the order of the Q or K that the class of `transformers` has. Returns the
+// size of a head if those rows are interleaved pairs (ERNIE 4.5), and 0 if they are half-split or
+// if `tensor` is another matrix.
+int64_t peft_paired_head_dim(const Checkpoint& canonical, std::string_view tensor);
+// The rows of `b` half-split, from interleaved pairs, or the other way round. The pairs are those
+// of the whole head.
+Tensor with_rows_in_order(const TensorView& b, RowOrder order, int64_t head_dim);
+
 }  // namespace limpid

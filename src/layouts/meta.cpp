@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "checkpoint/metadata.h"
 #include "layouts/chat_templates.h"
+#include "layouts/hugging_face.h"
 #include "layouts/rope_scaling.h"
 #include "layouts/spec_reader.h"
 #include "layouts/tied_head.h"
@@ -155,7 +156,9 @@ Checkpoint meta_to_canonical(Checkpoint given) {
   Checkpoint checkpoint = translate_names(std::move(given), meta_name_table());
   Metadata metadata = read_meta_params(checkpoint);
   const TensorView* embedding = checkpoint.find("token_embd.weight");
-  // A conversion may have added templates to the folder.
+  // A conversion may have added templates and defaults of generation to the folder.
+  attach_named_templates(checkpoint);
+  read_generation_config(checkpoint, metadata);
   set_chat_templates(checkpoint.attachments, metadata);
   if (!metadata.contains("tokenizer.chat_template") && embedding != nullptr &&
       embedding->shape.rows() == kLlama3Vocabulary) {

@@ -7,6 +7,7 @@
 #include "checkpoint/byte_reader.h"
 #include "layouts/chat_templates.h"
 #include "layouts/gpt2.h"
+#include "layouts/hugging_face.h"
 #include "layouts/name_table.h"
 #include "layouts/spec_reader.h"
 #include "layouts/tied_head.h"
@@ -151,7 +152,9 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   }
   resolve_output_weight(result, config.tied, "lm_head.weight");
   set_gpt2_keys(config, result.metadata);
-  set_chat_templates(given.attachments, result.metadata);
+  read_generation_config(given, result.metadata);
+  attach_named_templates(result);
+  set_chat_templates(result.attachments, result.metadata);
   result.naming = Naming::kGguf;
   return result;
 }

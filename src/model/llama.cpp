@@ -32,9 +32,11 @@ void read_attention(SpecReader& reader, DecoderSpec& spec) {
   }
 }
 
-// Reads the rope.scaling.* keys. Unknown types are refused by name.
+// Reads the rope.scaling.* keys. Unknown types are refused by name. As in llama.cpp, a factor
+// without a type scales linearly, and one beside the type `none` does not scale.
 RopeScaling read_rope_scaling(SpecReader& reader) {
   RopeScaling scaling;
+  const bool has_type = reader.contains("rope.scaling.type");
   const std::string type = reader.string_or("rope.scaling.type", "none");
   const double legacy_factor = reader.positive_or("rope.scale_linear", 1.0);
   scaling.factor = reader.positive_or("rope.scaling.factor", legacy_factor);
@@ -42,7 +44,7 @@ RopeScaling read_rope_scaling(SpecReader& reader) {
   scaling.high_freq_factor = reader.positive_or("rope.scaling.high_freq_factor", 4.0);
   reader.ignore("rope.scaling.finetuned");
   reader.require_neutral("rope.scaling.attn_factor", 1);
-  if (type == "linear" || (type == "none" && scaling.factor != 1.0)) {
+  if (type == "linear" || (!has_type && scaling.factor != 1.0)) {
     scaling.kind = RopeScalingKind::kLinear;
   } else if (type == "llama3") {
     scaling.kind = RopeScalingKind::kLlama3;
@@ -53,6 +55,8 @@ RopeScaling read_rope_scaling(SpecReader& reader) {
                   "is `{}` (known: none, linear, llama3, and the factors of "
                   "rope_freqs.weight)",
                   type);
+  } else {
+    scaling.factor = 1.0;
   }
   // Only YaRN would read this key without llama3, and YaRN is refused.
   scaling.original_context =

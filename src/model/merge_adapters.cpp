@@ -1,19 +1,43 @@
 #include "model/merge_adapters.h"
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
+#include "base/check.h"
 #include "layouts/lora_adapter.h"
 #include "model/registry.h"
 #include "tensor/codec.h"
+#include "tensor/quantize_row.h"
 
 namespace limpid {
 namespace {
 
+// The merged matrix in a plain type. Where a sum is too large for f16, it would become infinite.
+Tensor in_type(const Checkpoint& source, const std::string& name, DType dtype, Tensor merged,
+               const std::vector<float>& values) {
+  if (dtype == DType::kF32) return merged;
+  Tensor result(dtype, merged.shape());
+  quantize_row(dtype, values, {}, result.data());
+  const std::vector<float> stored = decode(result.view());
+  const auto is_lost = [&](size_t i) {
+    return std::isfinite(values[i]) && !std::isfinite(stored[i]);
+  };
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!is_lost(i)) continue;
+    throw_format_error(source.path, name,
+                       "is {} with its adapters at element {}, which {} cannot represent; choose "
+                       "bf16 or f32 for the result",
+                       values[i], i, dtype_info(dtype).name);
+  }
+  return result;
+}
+
 // W + scale B A. `head_dim` > 0: the rows of W are interleaved pairs, those of B half-split over
 // the whole head (tensor_table has refused adapters of heads that rotate only in part). The
-// products are summed in f64 and rounded once.
-Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t head_dim) {
+// products are summed in f64, and rounded to f32 and then to `dtype`.
+Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t head_dim,
+                     DType dtype) {
   Tensor storage;
   const TensorView base = source.read(name, storage);
   const std::vector<float> w = decode(base);
@@ -38,12 +62,25 @@ Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t 
     }
   }
   const std::vector<float> rounded(sums.begin(), sums.end());
-  return Tensor::of(base.shape, rounded);
+  return in_type(source, name, dtype, Tensor::of(base.shape, rounded), rounded);
+}
+
+// The file type of GGUF is that of most weights. It is that of f32 where merging made most of them
+// f32.
+void correct_file_type(Checkpoint& merged) {
+  constexpr const char* kKey = "general.file_type";
+  constexpr int64_t kAllF32 = 0;
+  int64_t n_f32 = 0;
+  int64_t n_others = 0;
+  for (const auto& [name, tensor] : merged.tensors)
+    (tensor.dtype == DType::kF32 ? n_f32 : n_others) += tensor.shape.n_elements();
+  if (merged.metadata.contains(kKey) && n_f32 > n_others)
+    merged.metadata.set(kKey, {kAllF32, "u32"});
 }
 
 }  // namespace
 
-Checkpoint merge_adapters(const Checkpoint& canonical) {
+Checkpoint merge_adapters(const Checkpoint& canonical, MergedType type) {
   const auto source = std::make_shared<const Checkpoint>(canonical);
   const DecoderSpec spec = read_spec(canonical);
   Checkpoint merged = canonical;
@@ -57,11 +94,15 @@ Checkpoint merge_adapters(const Checkpoint& canonical) {
       adapted = adapted || canonical.find(lora_names(name, i).a) != nullptr;
     if (!adapted) continue;
     const int64_t head_dim = entry.row_order == RowOrder::kInterleavedPairs ? spec.head_dim : 0;
-    merged.tensors[name] = {DType::kF32, entry.shape, nullptr};
-    merged.derived[name] = {"merged with an adapter", [source, name, head_dim] {
-                              return merged_matrix(*source, name, head_dim);
+    const DType base = canonical.find(name)->dtype;
+    const bool is_half = base == DType::kF16 || base == DType::kBF16;
+    const DType dtype = type == MergedType::kOfBase && is_half ? base : DType::kF32;
+    merged.tensors[name] = {dtype, entry.shape, nullptr};
+    merged.derived[name] = {"merged with an adapter", [source, name, head_dim, dtype] {
+                              return merged_matrix(*source, name, head_dim, dtype);
                             }};
   }
+  correct_file_type(merged);
   return merged;
 }
 

@@ -120,9 +120,9 @@ class TableBuilder {
 // Adds the two matrices of every adapter of every projection. If a weight is some rows of a matrix
 // (Q of a fused QKV), its update uses all of A and the same rows of B.
 //
-// The rows of B are half-split over the elements that rotate, as PEFT has them. Interleaved pairs
-// of the base are put half-split over the whole head; the two orders differ when only a part
-// rotates.
+// The rows of B are half-split over the elements that rotate (layouts/lora_adapter.h), whatever the
+// order of the base. Interleaved pairs of the base are put half-split over the whole head; the two
+// orders differ when only a part rotates.
 void add_adapters(const Checkpoint& checkpoint, const DecoderSpec& spec, TensorTable& table) {
   const int64_t n_adapters = n_lora_adapters(checkpoint);
   const std::vector<TensorEntry> bases = table.entries;

@@ -93,6 +93,7 @@ Columns read_dat_columns(const std::string& path, const MappedFile& file) {
 Importance Importance::open(const std::string& path) {
   const auto file = MappedFile::open(path);
   Importance importance;
+  importance.path_ = path;
   importance.columns_ = text_of(*file).starts_with(kGgufMagic) ? read_gguf_columns(path)
                                                                : read_dat_columns(path, *file);
   for (const auto& [name, columns] : importance.columns_) check_mean_squares(path, name, columns);

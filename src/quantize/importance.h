@@ -24,10 +24,13 @@ class Importance {
   // the file does not have the tensor. Throws ShapeError if the number of columns differs.
   std::span<const float> columns_of(std::string_view name, int64_t n_cols) const;
 
+  bool contains(std::string_view name) const { return columns_.contains(name); }
+  const std::string& path() const { return path_; }  // of the file
   bool empty() const { return columns_.empty(); }
   size_t size() const { return columns_.size(); }
 
  private:
+  std::string path_;
   std::map<std::string, std::vector<float>, std::less<>> columns_;
 };
 

@@ -93,6 +93,61 @@ class Convert(unittest.TestCase):
         found = json.loads((again / "tokenizer_config.json").read_text())
         self.assertEqual(found["chat_template"], config["chat_template"])
 
+    def test_named_chat_templates_in_files_of_their_own_stay(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        named = folder / "additional_chat_templates"
+        named.mkdir()
+        (named / "tool_use.jinja").write_text("with tools")
+        for layout in ("safetensors", "pth"):
+            copy = self.convert(folder, layout, "--to", layout)
+            kept = copy / named.name / "tool_use.jinja"
+            self.assertEqual(kept.read_text(), "with tools")
+        fields = gguf.GGUFReader(self.convert(copy, "named.gguf")).fields
+        self.assertEqual(fields["tokenizer.chat_template.tool_use"].contents(), "with tools")
+
+    def test_another_model_s_files_are_not_overwritten(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        meta = self.convert(self.source, "meta", "--to", "pth")
+        code, err = limpid("convert", self.source, folder, "--to", "pth")
+        self.assertEqual(code, 1)
+        self.assertIn("config.json is there already", err)
+        code, err = limpid("convert", self.source, meta, "--to", "safetensors")
+        self.assertEqual(code, 1)
+        self.assertIn("params.json is there already", err)
+        for name in ("tokenizer.json", "chat_template.jinja", "additional_chat_templates/x.jinja"):
+            other = self.path(f"with {pathlib.Path(name).name}")
+            (other / name).parent.mkdir(parents=True)
+            (other / name).write_text("{}")
+            for layout in ("safetensors", "pth"):
+                code, err = limpid("convert", self.source, other, "--to", layout)
+                self.assertEqual(code, 1)
+                self.assertIn(f"{other / name} is there already", err)
+            self.assertEqual((other / name).read_text(), "{}")
+            self.assertEqual([path for path in other.rglob("*") if path.is_file()], [other / name])
+
+    def test_no_file_that_is_read_is_overwritten(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        tokenizer = self.path("tokenizer.json")
+        tokenizer.write_bytes((folder / "tokenizer.json").read_bytes())
+        for out in (*sorted(folder.iterdir()), tokenizer):
+            before = out.read_bytes()
+            options = ("--tokenizer", tokenizer) if out == tokenizer else ()
+            code, err = limpid("quantize", folder, out, "q8_0", *options)
+            self.assertEqual(code, 1, out)
+            self.assertIn("write to another place, so that it stays", err)
+            self.assertEqual(out.read_bytes(), before)
+
+    def test_a_template_that_is_not_utf_8_is_refused_before_anything_is_written(self):
+        text = gguf.GGUFReader(TINY).fields["tokenizer.chat_template"].contents().encode()
+        data = TINY.read_bytes()
+        self.assertEqual(data.count(text), 1)
+        self.path("bad.gguf").write_bytes(data.replace(text, b"\xff" + text[1:]))
+        for layout in ("safetensors", "pth"):
+            code, err = limpid("convert", self.path("bad.gguf"), self.path("x"), "--to", layout)
+            self.assertEqual(code, 1)
+            self.assertIn("tokenizer.chat_template: is not UTF-8", err)
+            self.assertFalse(self.path("x").exists())
+
     def test_a_gguf_stays_what_it_was(self):
         copy = self.convert(TINY, "copy.gguf")
         before, after = gguf.GGUFReader(TINY), gguf.GGUFReader(copy)

@@ -132,6 +132,45 @@ class Quantize(unittest.TestCase):
         self.assertEqual(aware, self.path("dat.out").read_bytes())
         self.assertNotEqual(aware, self.path("plain.out").read_bytes())
 
+    def importance(self, names: list[str]) -> pathlib.Path:
+        sizes = {t.name: int(t.shape[0]) for t in gguf.GGUFReader(self.floats).tensors}
+        content = struct.pack("<i", len(names))
+        for name in names:
+            n_cols = sizes.get(name, 8)
+            content += struct.pack("<i", len(name)) + name.encode()
+            content += struct.pack("<ii", 1, n_cols)
+            content += numpy.ones(n_cols, numpy.float32).tobytes()
+        self.path("made.dat").write_bytes(content)
+        return self.path("made.dat")
+
+    def test_an_importance_matrix_of_another_model_is_refused(self):
+        path = self.importance(["blk.0.other.weight"])
+        code, err = quantize(self.floats, self.path("q.gguf"), "q4_1", "--imatrix", path)
+        self.assertEqual(code, 1)
+        self.assertIn("belong to another model?", err)
+        self.assertFalse(self.path("q.gguf").exists())
+
+    def test_tensors_without_an_importance_are_counted(self):
+        known = [name for name in values_of(self.floats) if "attn_q.weight" in name]
+        path = self.importance(known)
+        code, err = quantize(self.floats, self.path("q.gguf"), "q4_1", "--imatrix", path)
+        self.assertEqual(code, 0, err)
+        changed = [
+            tensor
+            for tensor in gguf.GGUFReader(self.path("q.gguf")).tensors
+            if tensor.tensor_type != gguf.GGMLQuantizationType.F32
+        ]
+        n_unknown = len(changed) - len(known)
+        self.assertIn(f"no entry for {n_unknown} of the {len(changed)} tensors", err)
+
+    def test_the_importance_matrix_is_not_overwritten(self):
+        path = self.importance(["blk.0.attn_q.weight"])
+        before = path.read_bytes()
+        code, err = quantize(self.floats, path, "q4_1", "--imatrix", path)
+        self.assertEqual(code, 1)
+        self.assertIn("is read by this command", err)
+        self.assertEqual(path.read_bytes(), before)
+
     def test_an_importance_matrix_that_is_none_is_refused(self):
         self.path("x.dat").write_bytes(b"\x01\x00\x00\x00\xff\xff\xff\xff")
         code, err = quantize(

@@ -3,10 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
 
 #include "checkpoint/temp_file.h"
+#include "export/lora_export.h"
+#include "layouts/hugging_face.h"
+#include "layouts/lora_adapter.h"
 #include "limpid/error.hpp"
+#include "model/model_files.h"
 #include "model/tiny_checkpoint.h"
+#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -24,6 +30,70 @@ TEST(ExportModel, LeavesNoFolderOfAModelThatTheLayoutCannotExpress) {
     options.layout = Layout::kTorch;
     EXPECT_THROW(export_model(folder.path("out"), *checkpoint, options), UnsupportedError) << bias;
     EXPECT_FALSE(std::filesystem::exists(folder.path("out"))) << bias;
+  }
+}
+
+// Neither Meta's parameters nor nanoGPT's name them, so they have a file of their own.
+TEST(ExportModel, FoldersForTorchKeepStopTokensAndSamplers) {
+  testing::TinyShape gpt2 = testing::tiny_gpt2_shape();
+  gpt2.d_ff = 4 * gpt2.d_model;  // nanoGPT has no other
+  for (const testing::TinyShape& shape : {testing::TinyShape{}, gpt2}) {
+    const auto checkpoint = testing::tiny_checkpoint(shape);
+    checkpoint->metadata.set("general.sampling.temp", {double{0.5F}, "f32"});
+    checkpoint->metadata.set("general.sampling.top_k", {int64_t{20}, "i32"});
+    checkpoint->metadata.set(kStopTokenIdsKey, {std::vector<int64_t>{3, 4}, "array of u32"});
+    const TempFolder folder;
+    ExportOptions options;
+    options.layout = Layout::kTorch;
+    export_model(folder.path("out"), *checkpoint, options);
+    const Checkpoint again = open_model_files({folder.path("out"), ""});
+    EXPECT_EQ(again.metadata.number("general.sampling.temp"), 0.5) << shape.architecture;
+    EXPECT_EQ(again.metadata.integer("general.sampling.top_k"), 20) << shape.architecture;
+    ASSERT_NE(again.metadata.integers(kStopTokenIdsKey), nullptr) << shape.architecture;
+    EXPECT_EQ(*again.metadata.integers(kStopTokenIdsKey), (std::vector<int64_t>{3, 4}));
+  }
+}
+
+// JSON cannot hold the text. The model is refused before a folder is created.
+TEST(ExportModel, ATemplateThatIsNotUtf8IsRefusedByItsKey) {
+  const auto checkpoint = testing::tiny_checkpoint();
+  checkpoint->metadata.set("tokenizer.chat_template.rag", {std::string("\xff"), "string"});
+  for (const Layout layout : {Layout::kHuggingFace, Layout::kTorch}) {
+    const TempFolder folder;
+    ExportOptions options;
+    options.layout = layout;
+    try {
+      export_model(folder.path("out"), *checkpoint, options);
+      ADD_FAILURE();
+    } catch (const FormatError& error) {
+      EXPECT_NE(std::string(error.what()).find("tokenizer.chat_template.rag"), std::string::npos);
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder.path("out")));
+  }
+}
+
+// The rows of B are in the order of the class of transformers: interleaved pairs in ERNIE 4.5.
+TEST(ExportLora, RowsComeBackAsTheyWere) {
+  for (const char* architecture : {"llama", "ernie4_5"}) {
+    testing::TinyShape shape;
+    shape.architecture = architecture;
+    Checkpoint model = *testing::tiny_checkpoint(shape);
+    Checkpoint adapted = model;
+    std::vector<float> rows(64);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+    const LoraNames names = lora_names("blk.0.attn_q.weight", 0);
+    adapted.add(names.a, Tensor::of(Shape{1, 64}, rows));
+    adapted.add(names.b, Tensor::of(Shape{64, 1}, rows));
+    const TempFolder folder;
+    export_lora_adapter(folder.path("adapter"), adapted, 0, "model");
+    const Checkpoint written =
+        open_checkpoint(folder.path("adapter") + "/adapter_model.safetensors");
+    const std::string b = "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight";
+    Tensor storage;
+    // The second row of a pair is the next one in interleaved order, the ninth in halves of 16.
+    EXPECT_EQ(decode(written.read(b, storage))[1], shape.architecture == "llama" ? 1 : 8);
+    add_lora_adapter(model, folder.path("adapter"));
+    EXPECT_EQ(decode(model.read(names.b, storage)), rows) << architecture;
   }
 }
 

@@ -19,7 +19,9 @@ using Texts = std::vector<std::pair<std::string, std::string>>;
 Metadata templates_of(const Texts& texts) {
   const TempFolder folder;
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files;
-  for (const auto& [name, text] : texts) files[name] = MappedFile::open(folder.write(name, text));
+  int n = 0;
+  for (const auto& [name, text] : texts)
+    files[name] = MappedFile::open(folder.write(std::to_string(n++), text));
   Metadata keys;
   set_chat_templates(files, keys);
   return keys;
@@ -44,6 +46,20 @@ TEST(ChatTemplates, NewerFilesReplaceOlderOnes) {
   files.emplace_back("chat_template.jinja", "D");
   EXPECT_EQ(templates_of(files).string("tokenizer.chat_template"), "D");
   EXPECT_EQ(templates_of(files).string("tokenizer.chat_template.tool_use"), "B");
+}
+
+TEST(ChatTemplates, NamedOnesMayHaveFiles) {
+  const Texts files = {
+      {"tokenizer_config.json",
+       R"({"chat_template": [{"name": "default", "template": "A"}, {"name": "rag", "template": "B"}]})"},
+      {"additional_chat_templates/rag.jinja", "C"},
+      {"additional_chat_templates/tool_use.jinja", "D"}};
+  const Metadata keys = templates_of(files);
+  EXPECT_EQ(keys.string("tokenizer.chat_template"), "A");
+  EXPECT_EQ(keys.string("tokenizer.chat_template.rag"), "C");
+  EXPECT_EQ(keys.string("tokenizer.chat_template.tool_use"), "D");
+  EXPECT_THROW(templates_of({{"additional_chat_templates/x.jinja", "\xff"}}), FormatError);
+  EXPECT_THROW(templates_of({{"additional_chat_templates/.jinja", "A"}}), FormatError);
 }
 
 TEST(ChatTemplates, RefusesWhatIsNotOne) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "executor/executors.h"
 #include "layouts/rope_scaling.h"
@@ -424,11 +425,20 @@ TEST(HuggingFace, GenerationConfigBecomesDefaults) {
   EXPECT_FALSE(metadata.contains("general.sampling.temp"));
   EXPECT_EQ(*metadata.integers(kStopTokenIdsKey), (std::vector<int64_t>{3, 4}));
 
+  folder.add("generation_config.json", R"({"top_k": 40.0})");
+  EXPECT_EQ(open(folder).metadata.integer("general.sampling.top_k"), 40);
   for (const char* text :
        {R"({"temperature": "hot"})", R"({"temperature": -1})", R"({"top_k": 2.5})",
         R"({"eos_token_id": "</s>"})", R"({"eos_token_id": [-7]})", R"({"do_sample": 1})"}) {
     folder.add("generation_config.json", text);
-    EXPECT_THROW(open(folder), Error) << text;
+    try {
+      open(folder);
+      ADD_FAILURE() << text;
+    } catch (const FormatError& error) {
+      EXPECT_NE(std::string(error.what()).find(folder.path() + "/generation_config.json"),
+                std::string::npos)
+          << error.what();
+    }
   }
 }
 
@@ -447,6 +457,11 @@ TEST(HuggingFace, ChatTemplatesComeFromWhereTheyAre) {
   folder.add("chat_template.jinja", "four\n");
   EXPECT_EQ(open(folder).metadata.string("tokenizer.chat_template"), "four\n");
   EXPECT_EQ(open(folder).metadata.string("tokenizer.chat_template.tool_use"), "tools");
+  std::filesystem::create_directory(folder.files().path("additional_chat_templates"));
+  folder.add("additional_chat_templates/rag.jinja", "five");
+  folder.add("additional_chat_templates/readme.txt", "not one");
+  EXPECT_EQ(open(folder).metadata.string("tokenizer.chat_template.rag"), "five");
+  EXPECT_TRUE(open(folder).attachments.contains("additional_chat_templates/rag.jinja"));
   folder.add("chat_template.jinja", "\xff");
   EXPECT_THROW(open(folder), FormatError);
 }

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "checkpoint/safetensors_builder.h"
+#include "checkpoint/safetensors_writer.h"
 #include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
 #include "model/tiny_checkpoint.h"
+#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -71,6 +73,63 @@ TEST(LoraAdapter, OfChangedWeightsIsRefused) {
   for (const char* value :
        {R"("pissa")", R"("pissa_niter_16")", R"("olora")", R"("corda")", R"("loftq")"})
     EXPECT_THROW(with(value), UnsupportedError) << value;
+}
+
+// B's rows follow the class of transformers: interleaved pairs in ERNIE 4.5, halves in a Llama.
+TEST(LoraAdapter, RowsOfQueriesAndKeysBecomeHalfSplit) {
+  std::vector<float> numbers(64);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  for (const bool paired : {false, true}) {
+    testing::TinyShape shape;
+    if (paired) shape.architecture = "ernie4_5";
+    const TempFolder folder;
+    folder.write("adapter_config.json", R"({"peft_type": "LORA", "r": 1, "lora_alpha": 2})");
+    const Tensor a = Tensor::of(Shape{1, 64}, numbers);
+    const Tensor b = Tensor::of(Shape{64, 1}, numbers);
+    const Tensor wide(DType::kF32, Shape{1, 96});
+    const std::string at = "base_model.model.model.layers.0.";
+    const std::vector<NamedTensor> tensors = {{at + "self_attn.q_proj.lora_A.weight", a.view()},
+                                              {at + "self_attn.q_proj.lora_B.weight", b.view()},
+                                              {at + "mlp.down_proj.lora_A.weight", wide.view()},
+                                              {at + "mlp.down_proj.lora_B.weight", b.view()}};
+    write_safetensors(folder.path("adapter_model.safetensors"), {}, tensors);
+    Checkpoint canonical = *testing::tiny_checkpoint(shape);
+    add_lora_adapter(canonical, folder.folder());
+    std::vector<float> expected = numbers;
+    Tensor storage;
+    EXPECT_EQ(decode(canonical.read("blk.0.ffn_down.weight.lora_b.0", storage)), expected);
+    for (size_t i = 0; paired && i < expected.size(); ++i) {  // heads of 16
+      const size_t in_head = i % 16;
+      expected[i] = numbers[i - in_head + in_head % 8 * 2 + in_head / 8];
+    }
+    EXPECT_EQ(decode(canonical.read("blk.0.attn_q.weight.lora_b.0", storage)), expected) << paired;
+  }
+}
+
+// The message says what is wrong, and does not suspect another model.
+TEST(LoraAdapter, OfTheEmbeddingOrWithPatternsIsNotSupported) {
+  const auto problem_of = [](const std::string& module, const std::string& more) -> std::string {
+    const std::string a = member("base_model.model." + module, "[1,64]", 0);
+    try {
+      adapted("{" + a + "}", 1, {}, more);
+    } catch (const UnsupportedError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  for (const char* module :
+       {"lm_head.base_layer.weight", "lm_head.lora_A.weight", "model.embed_tokens.lora_embedding_A",
+        "model.embed_tokens.base_layer.weight"}) {
+    EXPECT_NE(problem_of(module, "").find("of the embedding and of the output matrix"),
+              std::string::npos)
+        << module;
+  }
+  for (const std::string name : {"rank_pattern", "alpha_pattern"}) {
+    const std::string problem = problem_of("model.layers.1.self_attn.q_proj.lora_A.weight",
+                                           fmt::format(R"(, "{}": {{"v_proj": 2}})", name));
+    EXPECT_NE(problem.find(name), std::string::npos) << problem;
+    EXPECT_NE(problem.find("patterns are not supported"), std::string::npos) << problem;
+  }
 }
 
 TEST(LoraAdapter, MayHaveAnEqualsSignInItsName) {

@@ -263,6 +263,21 @@ TEST(LlamaSpec, RefusesRopeScalingByItsName) {
   }
 }
 
+// As in llama.cpp: a factor alone scales linearly, and the type `none` turns it off.
+TEST(LlamaSpec, TheTypeNoneDoesNotScale) {
+  const auto plain = read_spec(*tiny_checkpoint()).rope;
+  const auto checkpoint = tiny_checkpoint();
+  checkpoint->metadata.set("llama.rope.scaling.factor", metadata_value(4.0));
+  const auto scaled = read_spec(*checkpoint).rope;
+  EXPECT_EQ(scaled.scaling, "linear");
+  EXPECT_EQ(scaled.inverse_frequencies[1], plain.inverse_frequencies[1] / 4);
+  checkpoint->metadata.set("llama.rope.scaling.type", metadata_value(std::string("none")));
+  const auto off = read_spec(*checkpoint).rope;
+  EXPECT_EQ(off.scaling, "none");
+  EXPECT_EQ(off.scaling_factor, 1);
+  EXPECT_EQ(off.inverse_frequencies, plain.inverse_frequencies);
+}
+
 TEST(LlamaSpec, RefusesUnknownArchitecturesAndTensors) {
   auto checkpoint = tiny_checkpoint();
   checkpoint->metadata.set("general.architecture", metadata_value(std::string("mamba")));
