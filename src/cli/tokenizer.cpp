@@ -116,10 +116,27 @@ struct OpenTexts {
   std::vector<TrainingText> texts;
 };
 
+// Each document and each message is a text of its own, so that no word and no merge crosses from
+// one to the next. Their bytes lie one after another.
+void open_json_lines(const std::string& path, OpenTexts& opened) {
+  std::string& all = opened.read.emplace_back();
+  std::vector<size_t> ends;
+  for_each_text(path, [&](std::string_view text) {
+    all += text;
+    ends.push_back(all.size());
+  });
+  if (all.empty()) ends = {0};  // an empty text, so that the file is named
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    opened.texts.push_back({path, std::string_view(all).substr(begin, end - begin)});
+    begin = end;
+  }
+}
+
 void open_text(const std::string& path, OpenTexts& opened) {
   std::error_code absent;  // read_text says what is wrong
-  if (path.ends_with(".jsonl")) {
-    opened.texts.push_back({path, opened.read.emplace_back(read_texts({&path, 1}, "\n"))});
+  if (is_json_lines(path)) {
+    open_json_lines(path, opened);
   } else if (std::filesystem::is_regular_file(path, absent)) {
     const auto bytes = opened.mapped.emplace_back(MappedFile::open(path))->bytes();
     opened.texts.push_back({path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
@@ -194,8 +211,9 @@ Command tokenizer_command() {
       "train a tokenizer", "tokenizer train FILE... -o OUT [options]",
       "Learns a byte-level BPE tokenizer from texts and writes it as tokenizer.json, for Limpid "
       "and for Hugging Face's\ntokenizers, whose BpeTrainer learns the same from the same words. "
-      "Each file is one text, unless --lines is\ngiven; of a .jsonl file, as train --data takes "
-      "it, the texts are learned.",
+      "Each file is one text, unless --lines is\ngiven; of a .jsonl or .ndjson file, as train "
+      "--data "
+      "takes it, each document and each message is one.",
       "limpid tokenizer train wiki.test.raw --vocab-size 8000 -o tokenizer.json\n"
       "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o tokenizer.json\n"
       "echo Hello | limpid tokenizer train - -o tokenizer.json && limpid tokenize -m "

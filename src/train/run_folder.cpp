@@ -76,6 +76,16 @@ void check_is_run(const std::string& path) {
                "{} is not the folder of a run: it has no {}", path, kSettings);
 }
 
+// Returns whether a line of a record is of a step before the `n_updates`th. A line that a crash cut
+// short is not JSON.
+bool is_before(std::string_view line, int64_t n_updates) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return false;
+  const auto step = json.find("step");
+  return step != json.end() && step->is_number() &&
+         step->get<double>() < static_cast<double>(n_updates);
+}
+
 // Returns whether `name` is that of a temporary file (AtomicFile) that a run writes.
 bool is_temporary(std::string_view name) {
   const auto is_of = [&](std::string_view file) {
@@ -138,6 +148,10 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
   }
   make_folder(path);
   RunFolder folder(path, settings, lock_folder(path));
+  // Their steps would be taken for those of the new run.
+  LIMPID_CHECK(ArgumentError, saved_steps(path).empty(),
+               "{} holds checkpoints but no {}; name another folder, or move its {}* folders away",
+               path, kSettings, kStepPrefix);
   folder.is_new_ = true;
   for (const char* name : kFirstFiles) {
     if (!fs::exists(fs::path(path) / name)) folder.made_.emplace_back(name);
@@ -238,9 +252,7 @@ void RunFolder::begin(int64_t n_updates) {
     std::istringstream lines(read_file(file));
     std::string kept;
     for (std::string line; std::getline(lines, line);) {
-      const auto json = nlohmann::json::parse(line, nullptr, false);
-      // A line that a crash cut short is not JSON.
-      if (json.is_object() && json.value("step", n_updates) < n_updates) kept += line + "\n";
+      if (is_before(line, n_updates)) kept += line + "\n";
     }
     write_file(file, kept);
   }

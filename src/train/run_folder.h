@@ -38,7 +38,7 @@ class RunFolder {
  public:
   // Creates the folder of a new run. If the run ends before its first step, the files that it made
   // there are removed again; other files in the folder stay. Throws ArgumentError when the folder
-  // holds a run, or a tokenizer where the run would write one, ResourceError.
+  // holds a run, checkpoints of one, or a tokenizer where the run would write one, ResourceError.
   static RunFolder create(const std::string& path, const RunSettings& settings);
   // Opens the folder of a run that goes on. Throws ArgumentError when `path` is not such a folder
   // or another process works in it, FormatError.

@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
 #include "base/thread_pool.h"
-#include "generate/chat_prompt.h"
 #include "train/bpe/count_words.h"
+#include "train/dialogue_tokens.h"
 #include "train/text_pieces.h"
 #include "train/token_cache.h"
 
@@ -47,8 +48,6 @@ DataFile open_data(const std::string& path) {
                "{} is not text: it has a zero byte at {}", path, zero);
   return data;
 }
-
-bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
 
 // The documents of a text: what lies between the lines <|endoftext|>, as files of many stories have
 // them. White space beside such a line belongs to no document.
@@ -164,85 +163,6 @@ void add_documents(const std::string& path, std::string_view text, const Tokeniz
   add_several();
 }
 
-// What strftime_now tells the templates: noon on 1 January 2025, UTC. So a run has the same tokens
-// on every day.
-constexpr int64_t kNow = 1'735'732'800;
-
-// Unlike any answer.
-constexpr const char* kOtherContent = "\u241f";
-
-size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
-struct TokenRange {
-  size_t begin = 0;
-  size_t end = 0;
-};
-
-// The part of `ids` in which `others` differ.
-TokenRange difference(const std::vector<TokenId>& ids, const std::vector<TokenId>& others) {
-  const size_t begin = n_equal(ids, others);
-  size_t n_after = 0;
-  while (n_after < std::min(ids.size(), others.size()) - begin &&
-         ids[ids.size() - 1 - n_after] == others[others.size() - 1 - n_after])
-    ++n_after;
-  return {begin, ids.size() - n_after};
-}
-
-// An answer is what follows the prompt of the messages before it, up to where the rendered dialogue
-// goes on differently than it would if the answer were its end.
-//
-//   [user "Hi", assistant "Yes?"] renders as      <u>Hi</u><a>Yes?</a>
-//   [user "Hi"] and a generation prompt:          <u>Hi</u><a>             the answer begins here
-//   both, as if nothing followed:                 <u>Hi</u><a>Yes?</a>     and ends here
-//
-// So the model learns "Yes?</a>": the answer, and to end it. The comparison of tokens works for
-// every template, and needs no knowledge of its marks.
-//
-// Some templates render an earlier answer in another way than the last one: Qwen3's writes
-// "<think></think>" only before the last. And no prompt precedes a first message. There the content
-// is found as what changes with another content, and its end as what follows it in both renderings.
-void append_dialogue(TokenDocuments& documents, const Json& messages, const Json& tools,
-                     const Tokenizer& tokenizer, const ChatTemplate& chat_template) {
-  TemplateInputs inputs;
-  inputs.tools = tools;
-  inputs.now = kNow;
-  const auto ids_of = [&](size_t n_messages, bool add_generation_prompt,
-                          std::optional<size_t> with_other_content = {}) {
-    inputs.messages = Json::array();
-    for (size_t i = 0; i < n_messages; ++i) inputs.messages.push_back(messages[i]);
-    if (with_other_content) inputs.messages[*with_other_content]["content"] = kOtherContent;
-    inputs.add_generation_prompt = add_generation_prompt;
-    return encode_chat(tokenizer, chat_template, inputs);
-  };
-  const std::vector<TokenId> ids = ids_of(messages.size(), false);
-  std::vector<uint8_t> learned(ids.size(), 0);
-  for (size_t i = 0; i < messages.size(); ++i) {
-    if (messages[i].value("role", "") != "assistant") continue;
-    const std::vector<TokenId> as_last = ids_of(i + 1, false);
-    TokenRange answer{i > 0 ? n_equal(ids, ids_of(i, true)) : 0, n_equal(ids, as_last)};
-    if (i == 0 || answer.begin >= answer.end) {
-      answer = difference(ids, ids_of(messages.size(), false, i));
-      size_t next = difference(as_last, ids_of(i + 1, false, i)).end;
-      while (answer.end < ids.size() && next < as_last.size() && ids[answer.end] == as_last[next++])
-        ++answer.end;
-    }
-    // Where only the last answer lacks its end token.
-    const bool goes_on = answer.end > answer.begin && answer.end < ids.size();
-    if (goes_on && !tokenizer.is_stop(ids[answer.end - 1]) && tokenizer.is_stop(ids[answer.end]))
-      ++answer.end;
-    LIMPID_CHECK(ArgumentError, answer.begin < answer.end,
-                 "the answer of messages[{}] is not in what the chat template renders", i);
-    std::fill(learned.begin() + static_cast<std::ptrdiff_t>(answer.begin),
-              learned.begin() + static_cast<std::ptrdiff_t>(answer.end), 1);
-  }
-  documents.begins.push_back(documents.n_tokens());
-  documents.learned.resize(documents.ids.size(), 1);
-  documents.ids.insert(documents.ids.end(), ids.begin(), ids.end());
-  documents.learned.insert(documents.learned.end(), learned.begin(), learned.end());
-}
-
 void append_json_lines(TokenDocuments& documents, const Piece& piece, const Tokenizer& tokenizer,
                        const ChatTemplate* chat_template) {
   const std::string& path = *piece.path;
@@ -311,24 +231,32 @@ TokenDocuments tokenize(std::span<const Piece> pieces, const Tokenizer& tokenize
 
 }  // namespace
 
+bool is_json_lines(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == ".jsonl" || extension == ".ndjson";
+}
+
+void for_each_text(const std::string& path, const std::function<void(std::string_view)>& body) {
+  const DataFile data = open_data(path);
+  if (!is_json_lines(path)) {
+    for (const std::string_view document : documents_of(data.text)) body(document);
+    return;
+  }
+  for_each_object(path, data.text, 0, [&](const Json& object, const auto& fail) {
+    if (const std::string* text = text_in(object)) return body(*text);
+    for (const Json& message : messages_in(object, fail)) {
+      const auto content = message.find("content");
+      if (content != message.end() && content->is_string())
+        body(content->get_ref<const std::string&>());
+    }
+  });
+}
+
 std::string read_texts(std::span<const std::string> paths, std::string_view between) {
   std::string all;
-  const auto add = [&](std::string_view text) { all.append(text).append(between); };
-  for (const std::string& path : paths) {
-    const DataFile data = open_data(path);
-    if (!is_json_lines(path)) {
-      for (const std::string_view document : documents_of(data.text)) add(document);
-      continue;
-    }
-    for_each_object(path, data.text, 0, [&](const Json& object, const auto& fail) {
-      if (const std::string* text = text_in(object)) return add(*text);
-      for (const Json& message : messages_in(object, fail)) {
-        const auto content = message.find("content");
-        if (content != message.end() && content->is_string())
-          add(content->get_ref<const std::string&>());
-      }
-    });
-  }
+  for (const std::string& path : paths)
+    for_each_text(path, [&](std::string_view text) { all.append(text).append(between); });
   return all;
 }
 

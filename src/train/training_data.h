@@ -1,6 +1,7 @@
 // Files of text and of dialogues, tokenized.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,14 @@ namespace limpid {
 // The name of the text that the program carries (data/tinyshakespeare.txt).
 inline constexpr std::string_view kBuiltInText = "tinyshakespeare";
 
+// Whether a file has a JSON object in each line: its name ends in .jsonl or .ndjson, in small or
+// capital letters.
+bool is_json_lines(const std::string& path);
+
+// Calls `body` for each text of a file that a tokenizer may be made from: the documents and the
+// contents of messages. The text is there during the call only. Throws as read_documents does.
+void for_each_text(const std::string& path, const std::function<void(std::string_view)>& body);
+
 // Returns the text of the files that a tokenizer is made from: the documents and the contents of
 // messages, each with `between` after it. Throws as read_documents does.
 std::string read_texts(std::span<const std::string> paths, std::string_view between = {});
@@ -25,8 +34,8 @@ struct DataOptions {
   ByteProgress progress{};     // while data is tokenized
 };
 
-// Tokenizes files. A file whose name ends in .jsonl has an object in each line: {"text": "…"} is a
-// document; {"messages": [{"role": …, "content": …}, …], "tools": […]} is a dialogue, which is
+// Tokenizes files. A file of JSON lines (is_json_lines) has an object in each line: {"text": "…"}
+// is a document; {"messages": [{"role": …, "content": …}, …], "tools": […]} is a dialogue, which is
 // rendered with the chat template. Only the assistant's answers in it are learned. Every other file
 // is one document, or several with <|endoftext|> between them.
 // `chat_template` may be null if there are no dialogues. The tokens are the same for any number of

@@ -57,11 +57,34 @@ class Train(unittest.TestCase):
             "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": None}]
         }
         lines.write_text(f"{json.dumps({'text': TEXT})}\n\n{json.dumps(chat)}\n")
-        plain = self.folder / "plain.txt"
-        plain.write_text(TEXT + "\nhi\n")
-        self.train(plain, "-o", self.out, "--vocab-size", 270)
-        out, _ = self.train(lines, "-o", "-", "--vocab-size", 270)
-        self.assertEqual(out, self.out.read_text())
+        plain = [self.folder / "plain.txt", self.folder / "chat.txt"]
+        plain[0].write_text(TEXT)
+        plain[1].write_text("hi")
+        self.train(*plain, "-o", self.out, "--vocab-size", 270)
+        for name in ("lines.jsonl", "lines.JSONL", "lines.ndjson"):
+            lines = lines.rename(self.folder / name)
+            out, _ = self.train(lines, "-o", "-", "--vocab-size", 270)
+            self.assertEqual(out, self.out.read_text())
+
+    def test_no_merge_crosses_from_one_document_to_the_next(self):
+        lines = self.folder / "lines.jsonl"
+        lines.write_text('{"text": "ab"}\n' * 9)
+        options = ("--vocab-size", 300, "--pre-tokenizer", "none", "--json")
+        out, _ = self.train(lines, "-o", self.out, *options)
+        report = json.loads(out)
+        self.assertEqual(
+            [report[key] for key in ("n_bytes", "n_words", "n_merges", "last_count")],
+            [18, 9, 1, 9],
+        )
+        vocab = json.loads(self.out.read_text())["model"]["vocab"]
+        self.assertEqual([token for token in vocab if len(token) > 1], ["ab"])
+
+    def test_lines_of_json_without_a_text(self):
+        lines = self.folder / "lines.jsonl"
+        lines.write_text('{"text": ""}\n')
+        code, _, err = limpid_program.outcome("tokenizer", "train", lines, "-o", self.out)
+        self.assertEqual(code, 1)
+        self.assertIn("lines.jsonl is empty: nothing to learn from", err)
 
     def test_a_text_that_runs_out_of_pairs(self):
         _, err = self.train(self.text, "-o", self.out, "--vocab-size", 5000)

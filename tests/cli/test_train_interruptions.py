@@ -155,6 +155,26 @@ class Interruptions(Training):
         self.assertEqual(process.returncode, 0, err)
         self.fine("train", "--resume", self.folder / "moved", "--steps", "5")
 
+    def test_a_new_run_does_not_go_on_from_checkpoints_of_another(self):
+        self.fine(*self.command("a", "--tokenizer", "bytes", "--steps", "2"))
+        run = self.folder / "a"
+        (run / "run.json").unlink()
+        (run / "tokenizer.json").unlink()
+        (run / "tokenizer_config.json").unlink()
+        before = sorted(path.name for path in run.iterdir())
+        err = self.mistake(*self.command("a", "--tokenizer", "bytes"))
+        self.assertRegex(err, "a holds checkpoints but no run.json; name another folder, or move")
+        self.assertEqual(sorted(path.name for path in run.iterdir()), before)
+
+    def test_a_line_of_the_log_without_a_number_of_a_step_is_dropped(self):
+        self.fine(*self.command("a", "--steps", "4"))
+        before = self.log("a")
+        log = self.folder / "a" / "log.jsonl"
+        log.write_text('{"step": "x"}\n{"step": null}\n{"loss": 1}\n[1]\n' + log.read_text())
+        self.fine("train", "--resume", self.folder / "a", "--steps", "5")
+        self.assertEqual([line["step"] for line in self.log("a")], [0, 1, 2, 3, 4, 5])
+        self.assertEqual(self.log("a")[:4], before[:4])
+
     def test_one_process_works_in_a_folder(self):
         process = self.start(*self.command("a", "--steps", "100000"))
         self.wait_for_step("a", 1)

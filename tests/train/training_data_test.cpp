@@ -207,106 +207,6 @@ TEST(Batches, NeedMoreTokensThanASequence) {
   EXPECT_EQ(BatchSampler(documents, 9, 1).windows_per_epoch(), 1);
 }
 
-// The bytes of the tokens that are learned, those that follow one another as one text.
-std::vector<std::string> learned_texts(const DocumentView& documents, const Tokenizer& tokenizer) {
-  std::vector<std::string> texts;
-  bool open = false;
-  for (size_t t = 0; t < documents.ids.size(); ++t) {
-    if (documents.learned[t] != 0 && !open) texts.emplace_back();
-    open = documents.learned[t] != 0;
-    if (open) texts.back() += tokenizer.bytes_of(documents.ids[t], true);
-  }
-  return texts;
-}
-
-TEST(Dialogues, LearnTheAnswersOnly) {
-  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
-  const auto tokenizer = tokenizer_from(model);
-  const ChatTemplate chat_template(
-      "{% for m in messages %}[{{ m.role }}]{{ m.content }};{% endfor %}"
-      "{% if add_generation_prompt %}[assistant]{% endif %}");
-  const TempFolder folder;
-  const std::string path = folder.write(
-      "chats.jsonl",
-      R"({"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "the mat"}, )"
-      R"({"role": "user", "content": "a dog"}, {"role": "assistant", "content": "a log"}]})"
-      "\n\n"
-      R"({"text": "the end"})"
-      "\n");
-  const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
-  EXPECT_EQ(documents.begins.size(), 2U);
-  const std::vector<std::string> learned = learned_texts(documents, *tokenizer);
-  ASSERT_EQ(learned.size(), 2U);  // the document follows the last answer without a gap
-  EXPECT_EQ(learned[0], "the mat;");
-  EXPECT_TRUE(learned[1].starts_with("a log;the end")) << learned[1];
-}
-
-// What is learned of the dialogues, one after another.
-std::vector<std::string> learned_of(const std::string& chat_template, const std::string& lines) {
-  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
-  const auto tokenizer = tokenizer_from(model);
-  const TempFolder folder;
-  const std::string path = folder.write("chats.jsonl", lines);
-  const ChatTemplate rendering(chat_template);
-  return learned_texts(read_documents({&path, 1}, *tokenizer, &rendering), *tokenizer);
-}
-
-constexpr const char* kTwoAnswers =
-    R"({"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "the mat"}, )"
-    R"({"role": "user", "content": "a dog"}, {"role": "assistant", "content": "a log"}]})";
-
-TEST(Dialogues, ShowTheirTools) {
-  const std::string rendering =
-      "{% if tools %}({{ tools[0].name }}){% endif %}"
-      "{% for m in messages %}[{{ m.role }}]{{ m.content }};{% endfor %}";
-  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
-  const auto tokenizer = tokenizer_from(model);
-  const TempFolder folder;
-  const std::string messages =
-      R"({"messages": [{"role": "user", "content": "the cat"}], "tools": )";
-  const std::string path = folder.write("a.jsonl", messages + R"([{"name": "the"}]})");
-  const ChatTemplate chat_template(rendering);
-  const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
-  EXPECT_EQ(tokenizer->decode(documents.ids), "(the)[user]the cat;");
-  const std::string wrong = folder.write("b.jsonl", messages + "7}");
-  EXPECT_THROW(read_documents({&wrong, 1}, *tokenizer, &chat_template), FormatError);
-}
-
-// As Qwen3's: the last answer only has thoughts before it.
-TEST(Dialogues, LearnAnswersThatAreRenderedUnlikeTheLastOne) {
-  const std::string rendering =
-      "{% for m in messages %}[{{ m.role }}]"
-      "{% if m.role == 'assistant' and loop.last %}<think></think>{% endif %}{{ m.content }};"
-      "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
-  EXPECT_EQ(learned_of(rendering, kTwoAnswers),
-            (std::vector<std::string>{"the mat;", "<think></think>a log;"}));
-}
-
-// As Falcon 3's: the last answer has no end.
-TEST(Dialogues, LearnTheEndOfAnswersThatHaveOne) {
-  const std::string rendering =
-      "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
-      "{% if m.role == 'user' or not loop.last %}<|im_end|>{% endif %}{% endfor %}"
-      "{% if add_generation_prompt %}[assistant]{% endif %}";
-  EXPECT_EQ(learned_of(rendering, kTwoAnswers),
-            (std::vector<std::string>{"the mat<|im_end|>", "a log"}));
-}
-
-// A template may put a system message before the messages of a user only.
-TEST(Dialogues, MayBeginWithAnAnswer) {
-  const std::string rendering =
-      "{% if messages and messages[0].role == 'assistant' %}{% else %}[system]be kind;{% endif %}"
-      "{% for m in messages %}[{{ m.role }}]{{ m.content }};{% endfor %}"
-      "{% if add_generation_prompt %}[assistant]{% endif %}";
-  const std::string line =
-      R"({"messages": [{"role": "assistant", "content": "hello"}, {"role": "user", "content": "a"}]})";
-  EXPECT_EQ(learned_of(rendering, line), std::vector<std::string>{"hello;"});
-}
-
-TEST(Dialogues, AreRefusedWithoutTheirAnswer) {
-  EXPECT_THROW(learned_of("{{ messages[0].content }}", kTwoAnswers), FormatError);
-}
-
 // The file of a tokenizer alone names an end, and does not say that it is one.
 TEST(Documents, EndWithTheTokenOfThatName) {
   TokenizerSpec spec = byte_tokenizer();
@@ -355,6 +255,19 @@ TEST(Documents, NameThePlaceThatTheTokenizerRefuses) {
       EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
     }
   }
+}
+
+TEST(Documents, AreLinesOfJsonInFilesOfTheseNames) {
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  const TempFolder folder;
+  for (const char* name : {"a.jsonl", "a.JSONL", "a.ndjson", "a.b.NdJson"}) {
+    const std::string path = folder.write(name, "{\"text\": \"ab\"}\n");
+    EXPECT_TRUE(is_json_lines(path)) << name;
+    EXPECT_EQ(read_documents({&path, 1}, *tokenizer, nullptr).n_tokens(), 3) << name;
+    EXPECT_EQ(read_texts({&path, 1}), "ab") << name;
+  }
+  for (const char* name : {"a.json", "jsonl", "a.jsonl.txt", "a.jsonl/b"})
+    EXPECT_FALSE(is_json_lines(name)) << name;
 }
 
 TEST(Schedules, RiseAndFall) {
