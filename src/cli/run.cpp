@@ -12,6 +12,7 @@
 #include "cli/run_trace.h"
 #include "cli/sampler_settings.h"
 #include "cli/signals.h"
+#include "generate/continuation.h"
 #include "limpid/batch.hpp"
 #include "limpid/session.hpp"
 #include "server/logprobs_json.h"
@@ -79,6 +80,43 @@ GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
   return text.result();
 }
 
+// The batch ends when the first answer outgrows the context. An advice must be enough for all, so
+// it is about the longest text. A text that is too long itself is another error.
+[[noreturn]] void fail_full_context(const LanguageModel& model,
+                                    std::span<const std::string> prompts,
+                                    const GenerationOptions& options,
+                                    const ContextOverflowError& error) {
+  int64_t longest = 0;
+  for (const std::string& prompt : prompts)
+    longest = std::max(longest, std::ssize(model.encode(prompt)));
+  if (longest > error.n_ctx()) throw error;
+  const int64_t n_needed = context_needed(longest, options.n_predict);
+  fail_full_context(ContextOverflowError(error.n_tokens(), error.n_ctx(), n_needed), options);
+}
+
+// Continues several texts together. Prints them at the end unless JSON is wanted, and before an
+// error as far as they came.
+std::vector<GenerationResult> run_batch(const LanguageModel& model,
+                                        std::span<const std::string> prompts,
+                                        const GenerationOptions& options, bool prints) {
+  std::vector<std::string> texts(prompts.size());
+  const auto add = [&](size_t i, std::string_view piece) { texts[i] += piece; };
+  const auto print = [&] {
+    for (const std::string& text : texts) {
+      if (prints) write_out(text + "\n");
+    }
+  };
+  try {
+    std::vector<GenerationResult> results = generate_batch(model, prompts, options, add);
+    print();
+    return results;
+  } catch (const ContextOverflowError& error) {
+    const auto is_begun = [](const std::string& text) { return !text.empty(); };
+    if (std::ranges::any_of(texts, is_begun)) print();
+    fail_full_context(model, prompts, options, error);
+  }
+}
+
 void print_json(std::span<const std::string> prompts, std::span<const GenerationResult> results,
                 bool with_logprobs) {
   auto document = Json::array();
@@ -138,10 +176,7 @@ int run(const RunFlags& values) {
   if (prompts.size() == 1) {
     results.push_back(run_one(model, prompts.front(), options, !values.json));
   } else {
-    results = generate_batch(model, prompts, options);
-    for (size_t i = 0; i < results.size() && !values.json; ++i) {
-      write_out(fmt::format("{}\n", results[i].text));
-    }
+    results = run_batch(model, prompts, options, !values.json);
   }
   if (values.json) print_json(prompts, results, options.n_logprobs >= 0);
   flush_out();

@@ -22,6 +22,11 @@ struct CharRange {
   uint32_t first = 0, last = 0;
 };
 
+struct Repetition {
+  uint32_t least = 1, most = 1;
+  bool is_unbounded = false;
+};
+
 class GrammarParser {
  public:
   explicit GrammarParser(std::string_view text) : text_(text) {}
@@ -178,9 +183,14 @@ class GrammarParser {
     while (true) {
       std::optional<Symbols> item = parse_item();
       if (!item) return symbols;
-      repeat(*item, symbols);
-      if (symbols.size() > kMostSymbols) fail("the grammar is too large");
       skip_space(is_nested);
+      // A repetition may be repeated: x{2}? is (x x)?
+      while (const std::optional<Repetition> repetition = parse_repetition()) {
+        item = repeated(*item, *repetition);
+        skip_space(is_nested);
+      }
+      symbols.insert(symbols.end(), item->begin(), item->end());
+      if (symbols.size() > kMostSymbols) fail("the grammar is too large");
     }
   }
 
@@ -203,19 +213,20 @@ class GrammarParser {
     return Symbols{group};
   }
 
+  // Nothing where no repetition begins.
+  std::optional<Repetition> parse_repetition() {
+    if (take("*")) return Repetition{0, 1, true};
+    if (take("+")) return Repetition{1, 1, true};
+    if (take("?")) return Repetition{0, 1, false};
+    if (take("{")) return parse_bounds();
+    return std::nullopt;
+  }
+
   // x{2,4} is x x (x (x)?)?, and x{2,} is x x rest, with rest ::= x rest | nothing.
-  void repeat(const Symbols& item, Symbols& symbols) {
-    uint32_t least = 1, most = 1;
-    bool is_unbounded = false;
-    if (take("*")) {
-      least = 0, is_unbounded = true;
-    } else if (take("+")) {
-      is_unbounded = true;
-    } else if (take("?")) {
-      least = 0;
-    } else if (take("{")) {
-      parse_bounds(least, most, is_unbounded);
-    }
+  Symbols repeated(const Symbols& item, const Repetition& repetition) {
+    const auto [least, most, is_unbounded] = repetition;
+    Symbols symbols;
+    if (item.empty()) return symbols;
     if ((item.size() + 2) * std::max(least, most) > kMostSymbols) fail("the grammar is too large");
     for (uint32_t i = 0; i < least; ++i) symbols.insert(symbols.end(), item.begin(), item.end());
     if (is_unbounded) {
@@ -232,20 +243,24 @@ class GrammarParser {
       }
       if (rest) symbols.push_back(*rest);
     }
+    return symbols;
   }
 
-  void parse_bounds(uint32_t& least, uint32_t& most, bool& is_unbounded) {
+  Repetition parse_bounds() {
+    Repetition bounds;
     skip_space(false);
-    least = most = parse_number();
+    bounds.least = bounds.most = parse_number();
     skip_space(false);
     if (take(",")) {
       skip_space(false);
-      is_unbounded = peek() == '}';
-      if (!is_unbounded) most = parse_number();
+      bounds.is_unbounded = peek() == '}';
+      if (!bounds.is_unbounded) bounds.most = parse_number();
       skip_space(false);
     }
     if (!take("}")) fail("'}' is expected");
-    if (most < least) fail("the second number of a repetition is less than the first");
+    if (bounds.most < bounds.least)
+      fail("the second number of a repetition is less than the first");
+    return bounds;
   }
 
   // ---- classes ----------------------------------------------------------------------------------
@@ -323,6 +338,10 @@ class GrammarParser {
   }
 
   void append_char(uint32_t code, Symbols& symbols) {
+    if (code >= 0xD800 && code <= 0xDFFF) {
+      fail(fmt::format(
+          "U+{:04X} is half of a character: write the whole one, as \\U and eight digits", code));
+    }
     for (const char c : utf8_of(code)) {
       const auto byte = static_cast<uint8_t>(c);
       symbols.push_back(byte_range(byte, byte));

@@ -40,6 +40,18 @@ std::vector<bool> nullable_rules(const Grammar& grammar) {
   return nullable;
 }
 
+// Whether the symbol at `at` is `rest` in a rule of the form rest ::= x rest | nothing, which
+// repeats x. Where x is nothing, the rule begins with itself. But it is the last of its
+// alternative, so the matcher's stack stays as it is, and the matcher follows each stack only once.
+bool is_rest_of_repetition(const Grammar& grammar, uint32_t rule, uint32_t at) {
+  const std::vector<uint32_t>& alternatives = grammar.rules[rule];
+  const auto ends = [&](uint32_t place) {
+    return grammar.symbols[place].kind == Grammar::Kind::kEnd;
+  };
+  return grammar.symbols[at].index == rule && ends(at + 1) && alternatives.size() == 2 &&
+         at != alternatives.front() && ends(alternatives.back());
+}
+
 }  // namespace
 
 // A rule that can begin with itself would be entered without end, without reading a byte. Rules are
@@ -52,6 +64,7 @@ void refuse_left_recursion(const Grammar& grammar) {
   for (uint32_t rule = 0; rule < n; ++rule) {
     for (uint32_t at : grammar.rules[rule]) {
       for (; grammar.symbols[at].kind == Grammar::Kind::kRule; ++at) {
+        if (is_rest_of_repetition(grammar, rule, at)) continue;
         users[grammar.symbols[at].index].push_back(rule);
         ++n_begins[rule];
         if (!nullable[grammar.symbols[at].index]) break;
@@ -67,8 +80,7 @@ void refuse_left_recursion(const Grammar& grammar) {
       if (--n_begins[user] == 0) free.push_back(user);
     }
   }
-  LIMPID_CHECK(ArgumentError, free.size() == n,
-               "[grammar] a rule can begin with itself, or repeats what can be nothing");
+  LIMPID_CHECK(ArgumentError, free.size() == n, "[grammar] a rule can begin with itself");
 }
 
 }  // namespace limpid

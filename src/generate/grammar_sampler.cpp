@@ -9,9 +9,9 @@ namespace limpid {
 namespace {
 
 constexpr size_t kMostKnown = 256;  // of 128,256 tokens: 4 MB
+constexpr size_t kManyStates = 1 << 12;
 // The steps of the matcher that one pass over the vocabulary, or one token, may take
-// (GrammarMatcher::allow). More is an error: some grammars would take forever. JSON has about ten
-// stacks in a state, and a vocabulary some hundred thousand bytes: a few million steps.
+// (GrammarAutomaton::allow). More is an error: some grammars would take forever.
 constexpr uint64_t kMostSteps = 1 << 25;
 
 size_t common_length(std::string_view a, std::string_view b) {
@@ -33,13 +33,17 @@ std::shared_ptr<Sampler> make_grammar_sampler(std::string_view grammar,
 }
 
 GrammarSampler::GrammarSampler(std::shared_ptr<const GrammarRules> rules)
-    : rules_(std::move(rules)), matcher_(rules_->grammar), state_(matcher_.begin()) {}
+    : rules_(std::move(rules)), automaton_(rules_->grammar), state_(automaton_.begin()) {}
 
 void GrammarSampler::accept(TokenId token) {
   if (token >= rules_->tokenizer.vocab_size() || rules_->tokenizer.is_stop(token)) return;
-  matcher_.allow(kMostSteps);
+  automaton_.allow(kMostSteps);
   for (const char c : rules_->tokenizer.bytes_of(token))
-    state_ = matcher_.advance(state_, static_cast<uint8_t>(c));
+    state_ = automaton_.advance(state_, static_cast<uint8_t>(c));
+  if (automaton_.n_states() > kManyStates) {
+    state_ = automaton_.forget_all_but(state_);
+    known_.clear();
+  }
 }
 
 void GrammarSampler::apply(Candidates& candidates, const SamplerContext& /*context*/) {
@@ -65,19 +69,19 @@ const std::vector<bool>& GrammarSampler::fitting() {
 std::vector<bool> GrammarSampler::compute_fitting() {
   const Tokenizer& tokenizer = rules_->tokenizer;
   std::vector<bool> fits(static_cast<size_t>(tokenizer.vocab_size()), false);
-  std::vector<GrammarMatcher::State> states{state_};
+  std::vector<GrammarAutomaton::State> states{state_};
   std::string_view before;
-  matcher_.allow(kMostSteps);
+  automaton_.allow(kMostSteps);
   for (const TokenId id : rules_->by_bytes) {
     const std::string_view bytes = tokenizer.bytes_of(id);
     states.resize(std::min(states.size(), common_length(before, bytes) + 1));
-    while (states.size() <= bytes.size() && !states.back().empty())
+    while (states.size() <= bytes.size() && !automaton_.is_empty(states.back()))
       states.push_back(
-          matcher_.advance(states.back(), static_cast<uint8_t>(bytes[states.size() - 1])));
-    fits[static_cast<size_t>(id)] = !states.back().empty();
+          automaton_.advance(states.back(), static_cast<uint8_t>(bytes[states.size() - 1])));
+    fits[static_cast<size_t>(id)] = !automaton_.is_empty(states.back());
     before = bytes;
   }
-  if (GrammarMatcher::is_complete(state_)) {
+  if (automaton_.is_complete(state_)) {
     for (const TokenId id : tokenizer.spec().stop_ids) fits[static_cast<size_t>(id)] = true;
   }
   return fits;

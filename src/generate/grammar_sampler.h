@@ -1,12 +1,12 @@
 // Leaves only tokens with which the text still follows a grammar.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "generate/grammar.h"
+#include "generate/grammar_automaton.h"
 #include "limpid/sampler.hpp"
 #include "tokenizer/tokenizer.h"
 
@@ -44,9 +44,10 @@ class GrammarSampler final : public Sampler {
   std::vector<bool> compute_fitting();
 
   std::shared_ptr<const GrammarRules> rules_;
-  GrammarMatcher matcher_;
-  GrammarMatcher::State state_;
-  std::map<GrammarMatcher::State, std::vector<bool>> known_;  // token id -> whether it fits
+  GrammarAutomaton automaton_;
+  GrammarAutomaton::State state_;
+  // Of a state: token id -> whether it fits.
+  std::unordered_map<GrammarAutomaton::State, std::vector<bool>> known_;
 };
 
 }  // namespace limpid

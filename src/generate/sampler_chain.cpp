@@ -18,6 +18,7 @@ constexpr float kLeastTemperature = 1e-6F;
 // The token of a bias or a penalty is searched for among the best candidates; among all of them its
 // id is its place. So beyond this many comparisons it costs less to take all.
 constexpr int64_t kMostComparisons = 1 << 16;
+constexpr std::string_view kGrammar = "grammar";  // GrammarSampler::name
 
 uint64_t random_seed() {
   // 32 bits, short enough for a user to type again.
@@ -77,7 +78,8 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                            std::span<const TokenId> stop_ids)
     : seed_(options.seed < 0 ? random_seed() : static_cast<uint64_t>(options.seed)),
       greedy_(options.temperature < kLeastTemperature),
-      bias_(options.logit_bias) {
+      bias_(options.logit_bias),
+      stop_ids_(stop_ids.begin(), stop_ids.end()) {
   check_options(options);
   if (options.random_numbers == RandomNumbers::kMersenneTwister)
     twister_.emplace(static_cast<uint32_t>(seed_));
@@ -138,6 +140,16 @@ void SamplerChain::add_bias() {
   }
 }
 
+// A grammar leaves only the tokens that end the text where the text is complete. If they are
+// banned, the choice is between the end and an error that loses the text.
+void SamplerChain::allow_end() {
+  constexpr float kBanned = -std::numeric_limits<float>::infinity();
+  if (bias_.empty() || candidates_.max_logit() != kBanned) return;
+  for (const TokenId id : stop_ids_) {
+    if (Candidate* candidate = candidates_.find(id)) candidate->logit = 0;
+  }
+}
+
 void SamplerChain::check_bias(int64_t vocab_size) const {
   for (const auto& [id, bias] : bias_) {
     LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size,
@@ -172,6 +184,7 @@ TokenId SamplerChain::choose(std::span<const TokenId> history) {
   add_bias();
   for (const auto& sampler : samplers_) {
     sampler->apply(candidates_, context);
+    if (sampler->name() == kGrammar) allow_end();
     check_logits(*sampler, candidates_);
   }
   if (greedy_) candidates_.keep_best(1);

@@ -15,8 +15,9 @@ namespace limpid {
 // chain is greedy: only bias, penalties and custom samplers run, and the best candidate is taken.
 class SamplerChain {
  public:
-  // `stop_ids` are the tokens that ignore_eos bans. Throws ArgumentError for options outside their
-  // range, an unknown name in the order, and ids outside the vocabulary.
+  // `stop_ids` are the tokens that ignore_eos bans. A grammar (generate/grammar_sampler.h) that
+  // leaves nothing else ends the text with one of them all the same. Throws ArgumentError for
+  // options outside their range, an unknown name in the order, and ids outside the vocabulary.
   SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                std::span<const TokenId> stop_ids);
 
@@ -38,6 +39,7 @@ class SamplerChain {
   void check_bias(int64_t vocab_size) const;
   int64_t n_deciding(const SamplerOptions& options) const;
   void add_bias();
+  void allow_end();
   TokenId choose(std::span<const TokenId> history);
   double next_uniform(const SamplerContext& context);
   TokenId draw(double u) const;
@@ -46,6 +48,7 @@ class SamplerChain {
   std::optional<std::mt19937> twister_;  // with RandomNumbers::kMersenneTwister
   bool greedy_ = false;
   std::vector<LogitBias> bias_;
+  std::vector<TokenId> stop_ids_;
   std::vector<std::shared_ptr<Sampler>> samplers_;
   int64_t n_best_ = 0;  // the samplers see only so many of the best; 0: all
   Candidates candidates_;

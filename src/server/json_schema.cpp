@@ -43,9 +43,14 @@ null ::= "null" space
 )GBNF";
 
 // These describe, and change no answer.
-constexpr std::string_view kDescriptions[] = {"title",       "description", "default",  "examples",
-                                              "$schema",     "$id",         "$comment", "$defs",
-                                              "definitions", "strict",      "name"};
+constexpr std::string_view kDescriptions[] = {
+    "title", "description", "default",  "examples",  "example",      "$schema",
+    "$id",   "$anchor",     "$comment", "$defs",     "definitions",  "strict",
+    "name",  "deprecated",  "readOnly", "writeOnly", "discriminator"};
+bool describes(const JsonField& word) {
+  return std::ranges::count(kDescriptions, word.key()) > 0 || word.key().starts_with("x-") ||
+         (word.key() == "uniqueItems" && word.json() == false);
+}
 
 // "a\"b" -> "\"a\\\"b\"": a literal of GBNF.
 std::string literal(std::string_view text) {
@@ -81,9 +86,7 @@ class SchemaWords {
 
   void refuse_unread() const {
     for (const JsonField& member : schema_.members()) {
-      if (member.json().is_null() || std::ranges::count(kDescriptions, member.key()) > 0 ||
-          read_.contains(member.key()))
-        continue;
+      if (member.json().is_null() || describes(member) || read_.contains(member.key())) continue;
       member.fail(read_.empty() ? "is not supported in a schema without a type"
                                 : fmt::format("is not supported in a schema with '{}'",
                                               fmt::join(read_, "', '")));
@@ -131,7 +134,8 @@ class SchemaWriter {
  private:
   // The expression of what fits `schema`; it may stand wherever an item of a sequence may.
   std::string expression(const JsonField& schema) {
-    if (schema.json().is_boolean() && schema.boolean()) return "value";
+    if (schema.json() == true) return "value";
+    if (schema.json() == false) schema.fail("is false, which allows no value: leave it out");
     SchemaWords words(schema);
     std::string text = expression(words);
     words.refuse_unread();
@@ -266,8 +270,11 @@ class SchemaWriter {
     const Bounds counts = bounds(words, "minItems", "maxItems");
     if (const auto parts = words.read("prefixItems")) return tuple(words, *parts, counts);
     if (items && items->json().is_array()) return tuple(words, *items, counts);
-    const std::string item = items ? new_rule(expression(*items)) : "value";
-    if (counts.most == 0) return R"("[" space "]" space)";
+    const bool has_none = items && items->json() == false;
+    if (has_none && counts.least > 0)
+      items->fail(fmt::format("allows no item, and minItems is {}", counts.least));
+    const std::string item = items && !has_none ? new_rule(expression(*items)) : "value";
+    if (has_none || counts.most == 0) return R"("[" space "]" space)";
     return fmt::format(R"("[" space ({} ("," space {}){}){} "]" space)", item, item,
                        counts.repeat(1), counts.least == 0 ? "?" : "");
   }

@@ -3,9 +3,11 @@
 //   {"oneOf": [{"properties": {"kind": {"const": "circle"}, …}, "required": ["kind"]},
 //              {"properties": {"kind": {"const": "square"}, …}, "required": ["kind"]}]}
 //
-// What is known of a branch is always too much rather than too little: the types and constants of
-// the values that may fit. Two branches whose sets have nothing in common exclude each other.
-// Others may do so too, for a reason that is not looked at; they are refused.
+// A branch is known by two sets: the values that may fit it, and those that the grammar makes of
+// it, which are fewer. "properties" without "type" fits each string and number as well, and the
+// grammar makes objects of it. What is known is always too much rather than too little. Two
+// branches exclude each other where what is made of each fits the other in no case. Others may do
+// so too, for a reason that is not looked at; they are refused.
 #include "server/json_schema_branches.h"
 
 #include <fmt/format.h>
@@ -47,17 +49,26 @@ std::optional<std::string> text_of(const Json& value) {
   return value.is_number() ? fmt::format("{}", value.get<double>() + 0.0) : value.dump();
 }
 
+bool has(const Json& schema, std::string_view word) {
+  const auto found = schema.find(word);
+  return found != schema.end() && !found->is_null();
+}
+
 // The types that the words of a schema without constants allow.
 unsigned allowed_types(const Json& schema) {
+  if (!has(schema, "type")) return kAnyType;
   const auto type = schema.find("type");
-  if (type == schema.end() || type->is_null()) {
-    const auto properties = schema.find("properties");
-    return properties != schema.end() && properties->is_object() ? kObject : kAnyType;
-  }
   unsigned types = 0;
   for (const Json& name : type->is_array() ? *type : Json::array({*type}))
     types |= name.is_string() ? type_called(name.get_ref<const std::string&>()) : kAnyType;
   return types;
+}
+
+// The types of what the grammar makes of such a schema, in which a word of objects alone stands for
+// their type.
+unsigned made_types(const Json& schema) {
+  const bool is_object = has(schema, "properties") || has(schema, "additionalProperties");
+  return is_object && !has(schema, "type") ? kObject : allowed_types(schema);
 }
 
 bool are_apart(const Constants& a, const Constants& b) {
@@ -69,13 +80,16 @@ bool are_apart(const Constants& a, const Constants& b) {
 
 }  // namespace
 
-// Of the values that may fit a schema: their types, and their texts if there are constants.
+// The types of the values that may fit a schema, those of the values that are made of it, and the
+// texts of both if there are constants.
 struct BranchCheck::Known {
   unsigned types = kAnyType;
+  unsigned made = kAnyType;
   std::optional<Constants> constants;
 
-  bool excludes(const Known& other) const {
-    return (types & other.types) == 0 ||
+  // Whether no value that is made of this fits `other`.
+  bool avoids(const Known& other) const {
+    return (made & other.types) == 0 ||
            (constants && other.constants && are_apart(*constants, *other.constants));
   }
 };
@@ -84,12 +98,13 @@ struct BranchCheck::Branch {
   Known value;
   std::map<std::string, Known> required;  // properties
 
-  bool excludes(const Branch& other) const {
-    if (value.excludes(other.value)) return true;
-    if ((value.types & other.value.types) != kObject) return false;
+  bool excludes(const Branch& other) const { return avoids(other) && other.avoids(*this); }
+  bool avoids(const Branch& other) const {
+    if (value.avoids(other.value)) return true;
+    if ((value.made & other.value.types) != kObject) return false;
     return std::ranges::any_of(required, [&](const auto& property) {
       const auto same = other.required.find(property.first);
-      return same != other.required.end() && property.second.excludes(same->second);
+      return same != other.required.end() && property.second.avoids(same->second);
     });
   }
 };
@@ -130,8 +145,9 @@ BranchCheck::Known BranchCheck::known_values(const Json& schema) {
   const auto constant = part->find("const");
   const auto list = part->find("enum");
   const bool has_list = list != part->end() && list->is_array();
-  if (constant == part->end() && !has_list) return {allowed_types(*part), std::nullopt};
-  Known known{0, Constants()};
+  if (constant == part->end() && !has_list)
+    return {allowed_types(*part), made_types(*part), std::nullopt};
+  Known known{0, 0, Constants()};
   for (const Json& value : constant != part->end() ? Json::array({*constant}) : *list) {
     count(1);
     known.types |= type_called(value.type_name());
@@ -139,6 +155,7 @@ BranchCheck::Known BranchCheck::known_values(const Json& schema) {
     if (text && known.constants) known.constants->insert(*text);
     if (!text) known.constants.reset();
   }
+  known.made = known.types;
   return known;
 }
 
@@ -169,8 +186,8 @@ void BranchCheck::require_disjoint(const JsonField& one_of) {
     for (size_t k = 0; k < i; ++k) {
       if (!branches[k].excludes(branches[i]))
         one_of.fail(fmt::format(
-            "cannot be honoured: a value may fit both [{}] and [{}]. Use anyOf, or a property that "
-            "both require and whose constants differ",
+            "cannot be honoured: a value may fit both [{}] and [{}]. Use anyOf, a 'type' "
+            "in each, or a property that both require and whose constants differ",
             k, i));
     }
   }

@@ -260,6 +260,23 @@ class Runs(unittest.TestCase):
         for one, other in zip(alone, together, strict=True):
             self.assertEqual(one["ids"], other["ids"])
 
+    def test_several_answers_that_outgrow_the_context(self):
+        model = ("-m", TINY, "-c", 16, "--ignore-eos", "--temp", 0)
+        prompts = ("-p", "a", "-p", "the heim")
+        code, out, err = output("run", *model, *prompts, "-n", 40)
+        self.assertEqual((code, len(err.splitlines())), (1, 1), err)
+        self.assertRegex(err, "text and answer outgrow the context of 16 tokens: give -c [0-9]+, ")
+        self.assertEqual(len(out.splitlines()), 2, out)  # as far as they came
+        enough = re.search("-c ([0-9]+)", err)[1]
+        code, _, err = output("run", *model, *prompts, "-n", 40, "-c", enough, "--no-timings")
+        self.assertEqual((code, err), (0, ""))
+        code, out, err = output("run", *model, *prompts, "-n", 40, "--json")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("outgrow", err)
+        code, out, err = output("run", *model, "-p", "a", "-p", "z" * 40, "-n", 4)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("the sequence has 40 tokens and the context holds 16: shorten", err)
+
     def test_seed_repeats_and_matters(self):
         def ids(seed: int) -> list[int]:
             options = ["-n", "24", "--temp", "1.5", "--seed", str(seed), "--json", "--ignore-eos"]

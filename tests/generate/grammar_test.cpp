@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 
 #include "generate/grammar_sampler.h"
+#include "generate/sampler_chain.h"
 #include "generate/tiny_model.h"
 #include "limpid/error.hpp"
 
@@ -59,6 +61,60 @@ TEST(Grammar, FollowsAlternativesAndRepeats) {
           << repeat.grammar << " " << n;
     }
   }
+}
+
+TEST(Grammar, RepetitionsMayStandApartAndBeRepeated) {
+  struct Case {
+    const char* grammar;
+    std::vector<const char*> good, bad;
+  };
+  for (const Case& c : {
+           Case{"root ::= [0-9] +", {"1", "123"}, {"", "a"}},
+           Case{"root ::= (\"a\" | \"b\") * \"c\"", {"c", "abac"}, {"", "ca"}},
+           Case{"root ::= \"a\" {2} # twice\n", {"aa"}, {"a", "aaa"}},
+           Case{"root ::= ( \"a\" \"b\" ) ?", {"", "ab"}, {"a", "abab"}},
+           Case{"root ::= (\"a\"\n  + \"b\")", {"ab", "aab"}, {"b"}},
+           Case{"root ::= \"a\"?? \"b\"", {"b", "ab"}, {"aab"}},
+           Case{"root ::= \"a\"+* \"b\"", {"b", "aab"}, {"a"}},
+           Case{"root ::= \"a\"{2} {2}", {"aaaa"}, {"aa", "aaaaa"}},
+           Case{"root ::= \"ab\"{2}?", {"", "abab"}, {"ab"}},
+           Case{"root ::= \"\"* \"b\"", {"b"}, {"", "bb"}},
+       }) {
+    for (const char* text : c.good) EXPECT_EQ(fit(c.grammar, text), Fit::kWhole) << c.grammar;
+    for (const char* text : c.bad) EXPECT_NE(fit(c.grammar, text), Fit::kWhole) << c.grammar;
+  }
+  EXPECT_NE(problem_of("root ::= \"a\"\n+"), "");
+  EXPECT_NE(problem_of("root ::= \"a\"{2000}{2000}"), "");
+}
+
+// What is repeated may be nothing. Every text of up to six letters is tried.
+TEST(Grammar, RepeatsWhatMayBeNothing) {
+  struct Case {
+    const char* grammar;
+    const char* pattern;
+  };
+  for (const Case& c : {
+           Case{"root ::= (\"a\"?)*", "a*"},
+           Case{"root ::= (\"a\"*)*", "a*"},
+           Case{"root ::= ((\"a\"*)+)* \"b\"", "a*b"},
+           Case{"root ::= (\"a\"?)+ \"b\"", "a*b"},
+           Case{"root ::= (\"a\"?){2,}", "a*"},
+           Case{"root ::= (\"a\"?){1,2}", "a?a?"},
+           Case{"root ::= (ws \"a\"? ws)*\nws ::= [b]*", "[ab]*"},
+           Case{"root ::= (x* y*)* \"c\"\nx ::= \"a\"?\ny ::= x \"b\"?", "[ab]*c"},
+       }) {
+    const std::regex pattern(c.pattern);
+    for (int code = 0; code < 4096; ++code) {
+      std::string text;
+      for (int rest = code; rest > 0; rest /= 4) {
+        if (rest % 4 > 0) text += "abc"[rest % 4 - 1];
+      }
+      const bool fits = fit(c.grammar, text) == Fit::kWhole;
+      ASSERT_EQ(fits, std::regex_match(text, pattern)) << c.grammar << " " << text;
+    }
+  }
+  EXPECT_EQ(fit("root ::= \"c\" (\"a\"? | root \"b\")*", "caacacbba"), Fit::kWhole);
+  EXPECT_EQ(fit("root ::= (\"a\"?)*", std::string(100'000, 'a')), Fit::kWhole);
 }
 
 TEST(Grammar, NestsWithoutEnd) {
@@ -133,7 +189,13 @@ TEST(Grammar, SaysWhatIsWrong) {
            Wrong{"root ::= \"a\"{9999999999}", "repeats"},
            Wrong{"root ::= root \"a\" | \"b\"", "begin with itself"},
            Wrong{"root ::= a* root \"b\"\na ::= \"a\"", "begin with itself"},
-           Wrong{"root ::= (\"a\"?)*", "begin with itself"},
+           Wrong{"root ::= root", "begin with itself"},
+           Wrong{"root ::= root | \"\"", "begin with itself"},
+           Wrong{"root ::= (root \"a\"?)*", "begin with itself"},
+           Wrong{"root ::= (\"a\"? root)* \"b\"", "begin with itself"},
+           Wrong{"root ::= a\na ::= \"b\"? root \"c\" | \"\"", "begin with itself"},
+           Wrong{"root ::= \"\\uD800\"", "U+D800 is half of a character"},
+           Wrong{"root ::= \"\\uDFFF\"", "U+DFFF is half of a character"},
            Wrong{"root ::= []", "empty"},
        }) {
     EXPECT_NE(problem_of(wrong.grammar).find(wrong.says), std::string::npos)
@@ -197,6 +259,28 @@ TEST(GrammarSampler, LeavesTheTokensThatFit) {
   sampler->accept('y');
   EXPECT_EQ(left(*sampler), (Pieces{"<|endoftext|>", "<|im_end|>", "h", "he", "t", "the"}));
   EXPECT_EQ(left(*other), (Pieces{"h", "he", "t", "the"}));  // has a state of its own
+}
+
+// Whoever bans the end gets it where the grammar leaves nothing else, and not before.
+TEST(GrammarSampler, TheTextEndsWhereOnlyBannedEndsAreLeft) {
+  const auto model = open_tiny();
+  const Tokenizer& tokenizer = *engine_of(model)->tokenizer();
+  const std::vector<TokenId> stops = {testing::kEndOfText, testing::kTurnEnd};
+  const std::vector<float> logits(static_cast<size_t>(testing::kTinyVocabulary), 0.0F);
+  for (const float temperature : {0.0F, 1.0F}) {
+    SamplerOptions options;
+    options.seed = 1;
+    options.temperature = temperature;
+    options.ignore_eos = true;
+    options.custom = {make_grammar_sampler("root ::= \"x\" \"y\"?", tokenizer)};
+    SamplerChain chain(options, testing::kTinyVocabulary, stops);
+    EXPECT_EQ(chain.sample(logits, {}), 'x');
+    EXPECT_EQ(chain.sample(logits, {}), 'y');
+    EXPECT_TRUE(tokenizer.is_stop(chain.sample(logits, {})));
+    options.logit_bias = {{'x', -std::numeric_limits<float>::infinity()}};
+    SamplerChain stuck(options, testing::kTinyVocabulary, stops);
+    EXPECT_THROW(stuck.sample(logits, {}), ArgumentError);
+  }
 }
 
 }  // namespace

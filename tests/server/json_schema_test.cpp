@@ -66,6 +66,8 @@ TEST(JsonSchema, ArraysHaveTheirItems) {
   EXPECT_TRUE(fits(pair, "[1,\"b\"]"));
   EXPECT_FALSE(fits(pair, "[1]"));
   EXPECT_TRUE(fits(R"({"type": "array", "maxItems": 0})", "[]"));
+  EXPECT_TRUE(fits(R"({"items": false})", "[ ]"));
+  EXPECT_FALSE(fits(R"({"items": false})", "[1]"));
 }
 
 TEST(JsonSchema, ObjectsHaveTheirProperties) {
@@ -116,6 +118,9 @@ TEST(JsonSchema, OneOfTakesBranchesThatExcludeEachOther) {
                "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "object"}}})",
            R"({"oneOf": [{"required": ["a", "k"], "properties": {"a": {}, "k": {"const": 1}}},
                          {"required": ["k"], "properties": {"k": {"enum": [2, 3]}}}]})",
+           R"({"oneOf": [{"required": ["k"], "properties": {"k": {"const": 1}}},
+                         {"type": "object", "required": ["k"],
+                          "properties": {"k": {"const": 2}}}]})",
            R"({"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}],
                "$defs": {"k": {"enum": ["x"], "type": "string"},
                  "a": {"type": "object", "required": ["k"],
@@ -133,23 +138,30 @@ TEST(JsonSchema, OneOfTakesBranchesThatExcludeEachOther) {
 }
 
 TEST(JsonSchema, OneOfRefusesBranchesThatMayBothFit) {
-  for (const char* schema : {
-           R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})",
-           R"({"oneOf": [{"type": "string"}, {}]})",
-           R"({"oneOf": [{"type": "string"}, {"const": "a"}]})",
-           R"({"oneOf": [{"type": ["string", "null"]}, {"type": ["object", "null"]}]})",
-           R"({"oneOf": [{"const": 1}, {"enum": [2, 1.0]}]})",
-           R"({"oneOf": [{"const": 0}, {"const": -0.0}]})",
-           R"({"oneOf": [{"const": {"a": 1, "b": 2}}, {"const": {"b": 2, "a": 1}}]})",
-           R"({"oneOf": [{"type": "object"}, {"properties": {"a": {}}}]})",
-           R"({"oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
+  for (
+      const char* schema : {
+          R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})",
+          R"({"oneOf": [{"type": "string"}, {}]})",
+          R"({"oneOf": [{"type": "string"}, {"const": "a"}]})",
+          R"({"oneOf": [{"type": ["string", "null"]}, {"type": ["object", "null"]}]})",
+          R"({"oneOf": [{"const": 1}, {"enum": [2, 1.0]}]})",
+          R"({"oneOf": [{"const": 0}, {"const": -0.0}]})",
+          R"({"oneOf": [{"const": {"a": 1, "b": 2}}, {"const": {"b": 2, "a": 1}}]})",
+          R"({"oneOf": [{"type": "object"}, {"properties": {"a": {}}}]})",
+          R"({"oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
                          {"properties": {"k": {"const": 2}}}]})",
-           R"({"oneOf": [{"properties": {"k": {"enum": [1, 2]}}, "required": ["k"]},
+          R"({"oneOf": [{"properties": {"k": {"enum": [1, 2]}}, "required": ["k"]},
                          {"properties": {"k": {"enum": [2, 3]}}, "required": ["k"]}]})",
-           R"({"oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
+          R"({"oneOf": [{"properties": {"k": {"const": 1}}, "required": ["k"]},
                          {"properties": {"l": {"const": 2}}, "required": ["l"]}]})",
-           R"({"oneOf": [{"$ref": "#"}, {"$ref": "#"}]})",
-       })
+          R"({"oneOf": [{"$ref": "#"}, {"$ref": "#"}]})",
+          R"({"oneOf": [{"type": "string"}, {"properties": {"a": {"type": "integer"}}}]})",
+          R"({"oneOf": [{"properties": {"a": {}}}, {"type": "null"}]})",
+          R"({"oneOf": [{"const": 1}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"properties": {}}}})",
+          R"({"oneOf": [{"additionalProperties": false}, {"type": "array"}]})",
+          R"({"oneOf": [{"properties": {"k": {"properties": {}}}, "required": ["k"]},
+                         {"properties": {"k": {"const": "a"}}, "required": ["k"]}]})",
+      })
     EXPECT_EQ(blamed(schema), "schema.oneOf") << schema;
   const Json json = Json::parse(R"({"oneOf": [{}, {}]})");
   try {
@@ -197,6 +209,8 @@ TEST(JsonSchema, NoWordIsWithoutEffect) {
            Case{R"({"required": ["a"]})", "schema.required"},
            Case{R"({"type": ["array", "array"], "prefixItems": [{}]})", "schema.type[1]"},
            Case{R"({"maxLength": 3})", "schema.maxLength"},
+           Case{R"({"type": "array", "uniqueItems": true})", "schema.uniqueItems"},
+           Case{R"({"type": "array", "items": false, "minItems": 1})", "schema.items"},
            Case{R"({"minItems": 3})", "schema.minItems"},
            Case{R"({"anyOf": [{}], "properties": {"a": {}}})", "schema.properties"},
            Case{R"({"anyOf": [{}], "required": ["a"]})", "schema.required"},
@@ -218,7 +232,10 @@ TEST(JsonSchema, NoWordIsWithoutEffect) {
         R"({"type": ["string", "null"], "maxLength": 3, "description": "", "default": null})",
         R"({"type": "object", "properties": {}, "required": [], "additionalProperties": false})",
         R"({"type": "array", "prefixItems": [{}], "items": false, "minItems": 1, "maxItems": 1})",
-        R"({"type": "string", "pattern": null, "$comment": "", "examples": ["a"]})"})
+        R"({"type": "string", "pattern": null, "$comment": "", "examples": ["a"]})",
+        R"({"type": "string", "deprecated": true, "readOnly": true, "writeOnly": false})",
+        R"({"type": "array", "uniqueItems": false, "$anchor": "a", "example": [1], "x-order": 2})",
+        R"({"oneOf": [{"const": 1}], "discriminator": {"propertyName": "kind"}})"})
     EXPECT_EQ(blamed(schema), "nothing") << schema;
 }
 
@@ -251,6 +268,8 @@ TEST(JsonSchema, ChainsOfReferencesTakeNoStack) {
 
 TEST(JsonSchema, SaysWhichPartIsWrong) {
   EXPECT_EQ(blamed("5"), "schema");
+  EXPECT_EQ(blamed("false"), "schema");
+  EXPECT_EQ(blamed(R"({"properties": {"a": false}})"), "schema.properties.a");
   EXPECT_EQ(blamed(R"({"type": 5})"), "schema.type");
   EXPECT_EQ(blamed(R"({"type": "hiccup"})"), "schema.type");
   EXPECT_EQ(blamed(R"({"properties": {"a": {"pattern": "x"}}})"), "schema.properties.a.pattern");
