@@ -243,8 +243,8 @@ Command explain_command() {
       "it and what it expected instead, what it would have said after each layer (logit lens), "
       "which heads and MLPs made it say what it said (direct logit attribution), where each head "
       "looked, how large the activations were, and what changes without a part. -o writes one "
-      "HTML page that needs no network; --json gives the same numbers to programs; without "
-      "either, a short report.",
+      "HTML page that needs no network; --json gives the same numbers to programs, --svg "
+      "draws one picture; without these, a short report is printed.",
       "limpid explain -m smollm2 -p 'The capital of France is' -n 8 -o page.html\n"
       "limpid explain -m smollm2 -p 'Is the sky blue' --token '?' --against '.'\n"
       "limpid explain -m smollm2 -p 'one two three one two' --ablate L1.H2\n"

@@ -134,7 +134,8 @@ std::string manual_page(std::span<const DeclaredCommand> commands) {
       "models that were pulled and what was made of them; all of it can be obtained again\n"
       ".SH EXIT STATUS\n.TP\n.B 0\nall was done as asked\n"
       ".TP\n.B 1\nan error, or a comparison that finds a difference\n"
-      ".TP\n.B 130\nCtrl\\-C, SIGTERM or SIGHUP\n";
+      ".TP\n.B 130\nCtrl\\-C, SIGTERM or SIGHUP. After the first two, train saves first, and serve "
+      "finishes the running requests and exits with 0.\n";
   return page;
 }
 

@@ -110,7 +110,7 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("lora-targets", s.lora_targets, "LIST",
         "modules that the adapter changes, or all-linear [q_proj,v_proj; c_attn]");
   visit("freeze", s.freeze, "LIST",
-        "tensors whose name contains one of these do not learn (token_embd,blk.0.)");
+        "tensors whose name contains one of these do not learn, such as token_embd,blk.0.");
   visit("seed", s.seed, "N", "seed of all random numbers [1337]", 0);
   visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]",
         0);
