@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: venv.sh NAME
 # Makes or updates a cached Python environment and prints the path of its interpreter, nothing else,
-# on standard output. NAME is `pip` (no packages), `light`, `oracles` or `lint`; the packages are those of
-# tools/requirements-NAME.txt, installed again when that file or the Python version changes.
+# on standard output. NAME is `pip` (no packages), `light`, `oracles`, `clients` or `lint`; the packages
+# are those of tools/requirements-NAME.txt, installed again when that file or the Python version changes.
 set -euo pipefail
 name=$1
 here=$(cd "$(dirname "$0")" && pwd)
