@@ -18,7 +18,6 @@ constexpr float kLeastTemperature = 1e-6F;
 // The token of a bias or a penalty is searched for among the best candidates; among all of them its
 // id is its place. So beyond this many comparisons it costs less to take all.
 constexpr int64_t kMostComparisons = 1 << 16;
-constexpr std::string_view kGrammar = "grammar";  // GrammarSampler::name
 
 uint64_t random_seed() {
   // 32 bits, short enough for a user to type again.
@@ -140,11 +139,12 @@ void SamplerChain::add_bias() {
   }
 }
 
-// A grammar leaves only the tokens that end the text where the text is complete. If they are
-// banned, the choice is between the end and an error that loses the text.
+// A sampler, such as a grammar, may leave only tokens that end the text. If they are banned, the
+// choice is between the end and an error that loses the text.
 void SamplerChain::allow_end() {
   constexpr float kBanned = -std::numeric_limits<float>::infinity();
-  if (bias_.empty() || candidates_.max_logit() != kBanned) return;
+  const auto n_left = static_cast<size_t>(candidates_.size());
+  if (bias_.empty() || n_left > stop_ids_.size() || candidates_.max_logit() != kBanned) return;
   for (const TokenId id : stop_ids_) {
     if (Candidate* candidate = candidates_.find(id)) candidate->logit = 0;
   }
@@ -184,7 +184,7 @@ TokenId SamplerChain::choose(std::span<const TokenId> history) {
   add_bias();
   for (const auto& sampler : samplers_) {
     sampler->apply(candidates_, context);
-    if (sampler->name() == kGrammar) allow_end();
+    allow_end();
     check_logits(*sampler, candidates_);
   }
   if (greedy_) candidates_.keep_best(1);

@@ -15,8 +15,8 @@ namespace limpid {
 // chain is greedy: only bias, penalties and custom samplers run, and the best candidate is taken.
 class SamplerChain {
  public:
-  // `stop_ids` are the tokens that ignore_eos bans. A grammar (generate/grammar_sampler.h) that
-  // leaves nothing else ends the text with one of them all the same. Throws ArgumentError for
+  // `stop_ids` are the tokens that ignore_eos bans. Where a sampler, such as a grammar, leaves
+  // nothing else, one of them ends the text all the same. Throws ArgumentError for
   // options outside their range, an unknown name in the order, and ids outside the vocabulary.
   SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                std::span<const TokenId> stop_ids);

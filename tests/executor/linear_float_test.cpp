@@ -18,6 +18,22 @@ namespace {
 
 constexpr int64_t kScratch = 1 << 17;
 
+// All rows of `weight` times tokens that pack_tokens() wrote.
+FloatLinearTask task_of(const Tensor& weight, const std::vector<float>& packed, int64_t n_tokens,
+                        std::vector<float>& scratch, std::vector<float>& y) {
+  FloatLinearTask task;
+  task.type = float_type(weight.dtype());
+  task.weight = weight.view().data;
+  task.cols = weight.shape().cols();
+  task.x = packed.data();
+  task.n_tokens = n_tokens;
+  task.y = y.data();
+  task.y_stride = task.row_end = weight.shape().rows();
+  task.scratch = scratch.data();
+  task.scratch_floats = std::ssize(scratch);
+  return task;
+}
+
 class LinearFloat : public testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Isa, LinearFloat, testing::ValuesIn(available_isas()),
                          [](const auto& info) { return std::string(info.param); });
@@ -73,17 +89,8 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverManyRowsAPanelHas) {
       kernels.pack_tokens(FloatType::kF32, x.data(), kTokens, cols, 0, kTokens, packed.data());
       const auto multiply = [&](int64_t scratch_floats) {
         std::vector<float> y(kTokens * kRows);
-        FloatLinearTask task;
-        task.type = float_type(dtype);
-        task.weight = weight.view().data;
-        task.cols = cols;
-        task.x = packed.data();
-        task.n_tokens = kTokens;
-        task.y = y.data();
-        task.y_stride = kRows;
-        task.scratch = scratch.data();
+        FloatLinearTask task = task_of(weight, packed, kTokens, scratch, y);
         task.scratch_floats = scratch_floats;
-        task.row_end = kRows;
         kernels.linear_float(task);
         return y;
       };
@@ -138,19 +145,10 @@ TEST_P(LinearFloat, SumsPairsOfBf16InTheirOrder) {
       const std::vector<float> expected = sums_of_pairs(weight, x, bias);
       for (const int n_streams : {0, 2, 4}) {
         std::vector<float> y(n_tokens * kRows);
-        FloatLinearTask task;
-        task.type = task.products = FloatType::kBF16;
-        task.weight = weight.view().data;
-        task.cols = cols;
-        task.x = packed.data();
-        task.n_tokens = n_tokens;
-        task.y = y.data();
-        task.y_stride = kRows;
+        FloatLinearTask task = task_of(weight, packed, n_tokens, scratch, y);
+        task.products = FloatType::kBF16;
         task.bias = bias.data();
-        task.scratch = scratch.data();
-        task.scratch_floats = kScratch;
         task.n_streams = n_streams;
-        task.row_end = kRows;
         kernels.linear_float(task);
         ASSERT_EQ(y, expected) << cols << " columns, " << n_tokens << " tokens, " << n_streams
                                << " streams";
