@@ -24,6 +24,8 @@ import sys
 import tempfile
 import time
 
+from this_machine import cpu_name
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ORACLES = ROOT / "tests" / "oracles"
 N_THREADS = 2
@@ -95,34 +97,25 @@ def run_limpid(program: pathlib.Path, case: list[str]) -> tuple[list[float], dic
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
         seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return [seconds, cpu], json.loads(pathlib.Path(out.name).read_text(encoding="utf-8"))[
-            "model"
-        ]
-
-
-def bytes_of(piece: str, alphabet: dict[str, int]) -> str:
-    return bytes(alphabet[c] for c in piece).hex()
+        written = json.loads(pathlib.Path(out.name).read_text(encoding="utf-8"))
+        return [seconds, cpu], written["model"]
 
 
 def byte_alphabet() -> dict[str, int]:
     """GPT-2's spelling of bytes, character -> byte."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {
-        **{chr(byte): byte for byte in printable},
-        **{chr(256 + i): byte for i, byte in enumerate(others)},
-    }
+    others = iter(range(256, 512))
+    return {chr(byte if byte in printable else next(others)): byte for byte in range(256)}
 
 
 def agreement(name: str, learned: list[str], ours: dict) -> str:
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in ours["merges"]]
     if name == "tokenizers":
-        same = learned == merges
-        return (
-            "same merges" if same else f"{len(learned)} merges for our {len(merges)}, not the same"
-        )
+        if learned == merges:
+            return "same merges"
+        return f"{len(learned)} merges for our {len(merges)}, not the same"
     alphabet = byte_alphabet()
-    pieces = {bytes_of(piece, alphabet) for piece in ours["vocab"]}
+    pieces = {bytes(alphabet[c] for c in piece).hex() for piece in ours["vocab"]}
     return f"{len(pieces & set(learned))} of its {len(learned)} tokens are ours"
 
 
@@ -155,13 +148,6 @@ def available(python: str) -> list[str]:
 def cell(seconds: list[float], ours: list[float]) -> str:
     parts = [f"{t:.2f} ({t / our:.1f})" for t, our in zip(seconds, ours, strict=True)]
     return ", ".join(parts)
-
-
-def cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
 
 
 def main() -> int:

@@ -21,19 +21,12 @@ import subprocess
 import sys
 import time
 
+from this_machine import CACHE, SMOLLM2, cpu_name
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
-SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 TYPES = ["Q8_0", "Q4_0", "Q4_K_M", "F16", "BF16"]
 ROOM = 1024  # tokens of context of both beyond --depth
-
-
-def cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
 
 
 def serve_llama_cpp(path: pathlib.Path, n_threads: int, context: int) -> None:
@@ -119,9 +112,8 @@ def compare(arguments: argparse.Namespace, label: str, path: pathlib.Path) -> fl
         if phase == "decode":
             parts.append((limpid, "read"))  # the bytes of weights that decode must read
             if arguments.depth > 0:
-                n_tokens = max(
-                    1, min(n_tokens, ROOM // (n_rounds + 1))
-                )  # never from an empty context
+                # Never from an empty context.
+                n_tokens = max(1, min(n_tokens, ROOM // (n_rounds + 1)))
                 limpid.take("prefill", arguments.depth)
                 peer.take("prefill", arguments.depth)
         ours, theirs, *limit = play(parts, n_tokens, n_rounds)

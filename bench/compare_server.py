@@ -33,9 +33,9 @@ import tempfile
 import time
 import urllib.request
 
+from this_machine import CACHE, SMOLLM2, cpu_name
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
-SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 # The vocabulary of the shapes, whose files have no tokenizer of their own.
 LLAMA3_TOKENIZER = ROOT.parent / "shared" / "data" / "tokenizers" / "llama3.2_tokenizer.json"
 TINY = ROOT / "tests" / "data" / "cli" / "tiny_chat.gguf"
@@ -43,13 +43,6 @@ PARTS = ["overhead", "throughput", "prefix", "beside"]
 WORDS = (
     "sea sky tree house night day man woman child dog cat river stone fire wind rain snow song"
 ).split()
-
-
-def cpu_name() -> str:
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
 
 
 def free_port() -> int:

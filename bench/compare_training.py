@@ -25,6 +25,8 @@ import tempfile
 import time
 import typing
 
+from this_machine import CACHE
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = os.environ.get("LIMPID_PROGRAM", str(ROOT / "build" / "release" / "limpid"))
 
@@ -74,10 +76,7 @@ def run_measured(command: list[object]) -> tuple[str, int]:
 
 def smollm2_f32() -> pathlib.Path:
     """SmolLM2's weights as f32 in a folder of safetensors, made when they are first asked for."""
-    folder = (
-        pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-        / "limpid" / "bench" / "smollm2-f32"
-    )  # fmt: skip
+    folder = CACHE / "bench" / "smollm2-f32"
     if not (folder / "config.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         run_measured(
@@ -87,11 +86,8 @@ def smollm2_f32() -> pathlib.Path:
 
 
 def tokenizer_json(vocab_size: int) -> str:
-    """So many tokens: the bytes, and names that no text has."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [b for b in range(256) if b not in printable]
-    spelling = {b: chr(b) for b in printable} | {b: chr(256 + i) for i, b in enumerate(others)}
-    pieces = [spelling[b] for b in range(32, 32 + min(vocab_size, 95))][:vocab_size]
+    """So many tokens: the characters of ASCII, and names that no text has."""
+    pieces = ["\u0120", *map(chr, range(0x21, 0x7F))][:vocab_size]  # the first spells a space
     pieces += [f"unused{i}" for i in range(vocab_size - len(pieces))]
     return json.dumps(
         {

@@ -19,12 +19,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <random>
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/stopwatch.h"
 #include "checkpoint/gguf.h"
 #include "executor/executors.h"
 #include "insight/explanation.h"
@@ -37,9 +37,9 @@ constexpr int64_t kStep = 256;
 
 template <typename Work>
 double seconds_of(Work work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return watch.seconds();
 }
 
 double median(std::vector<double> values) {

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -18,17 +17,12 @@
 #include "executor/cpu/isa.h"
 #include "executor/cpu/packed_weight.h"
 #include "tensor/codec.h"
+#include "thread_seconds.h"
 
 namespace limpid {
 namespace {
 
 constexpr uint64_t kMemoryBytes = 256U << 20;  // far more than any cache
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Runs body(thread) on all threads; the largest CPU time of any.
 template <class Body>
@@ -39,7 +33,7 @@ double run_timed(ThreadPool& pool, Body&& body) {
     body(thread);
     times[static_cast<size_t>(thread)] = thread_seconds() - start;
   });
-  return *std::max_element(times.begin(), times.end());
+  return std::ranges::max(times);
 }
 
 // Bytes a second that all threads together read from memory.

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 
+#include "thread_seconds.h"
 #include "train/microgpt/trainer.h"
 #include "train/watch/live_run.h"
 #include "train/watch/loss_curve.h"
@@ -15,12 +15,7 @@
 namespace {
 
 using namespace limpid::microgpt;
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+using limpid::thread_seconds;
 
 // Microseconds of a step.
 double time_steps(Trainer& trainer, int n_steps, const Trainer::BeforeUpdate& before_update) {

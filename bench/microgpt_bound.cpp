@@ -1,6 +1,7 @@
 // What a step of `limpid microgpt --engine fast` in f32 cannot go below on this machine: the
 // arithmetic of the model, at the rates measured here, one phase behind the other.
 // docs/performance.md derives it.
+
 // The widest vectors that the compiler may use here.
 #if defined(__AVX512F__)
 #define LIMPID_ISA_avx512 1  // NOLINT(readability-identifier-naming): as CMake names it

@@ -13,8 +13,6 @@ its number of steps in a line `num_steps = 1000`; it runs fewer steps, and in it
 """
 
 import argparse
-import contextlib
-import os
 import pathlib
 import re
 import resource
@@ -23,6 +21,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from this_machine import cpu_name
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FEW, MANY = 500, 5500
@@ -61,14 +61,6 @@ def python_template(script: pathlib.Path, folder: pathlib.Path) -> str:
         changed = re.sub(r"range\(20\)", "range(0)", changed)  # no samples
         (folder / f"microgpt_{steps}.py").write_text(changed)
     return f"{shlex.quote(sys.executable)} {shlex.quote(str(folder))}/microgpt_{{steps}}.py"
-
-
-def cpu_name() -> str:
-    with contextlib.suppress(OSError):
-        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return os.uname().machine
 
 
 def peer(text: str) -> tuple[str, str]:

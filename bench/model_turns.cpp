@@ -9,8 +9,6 @@
 // and computes nothing: no decode of N tokens can be faster. Float weights are read where they lie
 // in the map of the file, as decode reads them; for packed weights anonymous memory takes their
 // place. The tokens are random, and no vocabulary is needed.
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/stopwatch.h"
 #include "checkpoint/gguf.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"
@@ -29,10 +28,6 @@
 
 namespace limpid {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 // Reads some memory in the way that was the fastest of several when it was made.
 class Reader {
@@ -67,7 +62,7 @@ class Reader {
  private:
   double read(int n_streams, int64_t ahead) const {
     const int64_t share = n_bytes_ / n_threads_ / 64 * 64;
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     std::vector<std::jthread> threads;
     for (int t = 0; t < n_threads_; ++t) {
       threads.emplace_back([=, this] {
@@ -75,7 +70,7 @@ class Reader {
       });
     }
     threads.clear();  // joins
-    return seconds_since(begin);
+    return watch.seconds();
   }
 
   int n_threads_;
@@ -110,13 +105,13 @@ class Turns {
     std::vector<int32_t> ids(static_cast<size_t>(n_tokens));
     for (int32_t& id : ids) id = any_id(random_);
     const std::span<const int32_t> all(ids);
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     if (prefill) {
       step(all);
     } else {
       for (size_t i = 0; i < all.size(); ++i) step(all.subspan(i, 1));
     }
-    return seconds_since(begin);
+    return watch.seconds();
   }
 
  private:

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <ctime>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -19,15 +18,10 @@
 
 #include "checkpoint/checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
+#include "thread_seconds.h"
 #include "tokenizer/tokenizer_files.h"
 
 namespace {
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 std::string read_all(const char* path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,9 +41,9 @@ void serve(const limpid::Tokenizer& tokenizer, const std::string& text) {
   ids.reserve(text.size());
   for (std::string line; std::getline(std::cin, line);) {
     ids.clear();
-    const double start = thread_seconds();
+    const double start = limpid::thread_seconds();
     tokenizer.encode(text, options, ids);
-    const double seconds = thread_seconds() - start;
+    const double seconds = limpid::thread_seconds() - start;
     if (!line.empty()) {
       std::ofstream file(line, std::ios::binary);
       file.write(reinterpret_cast<const char*>(ids.data()),

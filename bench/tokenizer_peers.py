@@ -21,12 +21,6 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
 
-# What Meta's llama-models gives tiktoken; OpenAI's own expressions are in tiktoken_ext.
-LLAMA3_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
 
 class Program:
     """A program that encodes the text once for each line of its input and answers "SECONDS IDS"; a line that is not
@@ -143,12 +137,13 @@ def cut(text: str, size: int) -> list[str]:
 def tiktoken(ranks_file: pathlib.Path, text: pathlib.Path) -> InProcess:
     import tiktoken
     from tiktoken_ext import openai_public
+    from tokenizer_reference import cl100k
 
     ranks = {}
     for line in ranks_file.read_bytes().splitlines():
         token, rank = line.split()
         ranks[base64.b64decode(token)] = int(rank)
-    pattern = LLAMA3_PATTERN
+    pattern = cl100k(r"\p{N}{1,3}")  # Meta's; OpenAI's own are in tiktoken_ext
     if ranks_file.suffix == ".tiktoken":
         # The constructor would download the ranks.
         openai_public.load_tiktoken_bpe = lambda *_, **__: ranks

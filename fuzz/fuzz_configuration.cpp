@@ -2,7 +2,6 @@
 // model.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "model/untrusted_model.h"
 

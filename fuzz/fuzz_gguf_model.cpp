@@ -1,8 +1,6 @@
 // A GGUF file from its bytes to the model's spec and tokenizer, mutated field by field.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "fuzz/gguf_mutator.h"
 #include "model/untrusted_model.h"

@@ -1,7 +1,6 @@
 // Importance matrices on any bytes: llama.cpp's .dat, and GGUF.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "model/untrusted_model.h"
 

@@ -1,7 +1,6 @@
 // The index of a model in two shards, on any bytes.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "model/untrusted_model.h"
 

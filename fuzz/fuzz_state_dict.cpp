@@ -1,7 +1,6 @@
 // The names, shapes and other entries of a bare state dictionary.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 
 #include "model/untrusted_model.h"
 

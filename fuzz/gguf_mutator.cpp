@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <random>
 #include <utility>
 
 #include "checkpoint/gguf_types.h"
@@ -126,6 +127,30 @@ GgufSketch parse_sketch(std::string_view bytes) {
   sketch.data = in.take(in.left());
   return sketch;
 }
+
+namespace {
+
+class GgufMutator {
+ public:
+  explicit GgufMutator(unsigned seed) : random_(seed) {}
+
+  void mutate(GgufSketch& sketch);
+
+ private:
+  uint64_t below(uint64_t n) { return random_() % n; }
+  uint64_t odd_number();  // small, or at an edge of some width
+
+  void mutate_header(GgufSketch& sketch);
+  void mutate_key(GgufSketch& sketch);
+  void mutate_value(GgufSketch& sketch);
+  void mutate_tensor(GgufSketch& sketch);
+  void mutate_lists(GgufSketch& sketch);
+  void mutate_data(GgufSketch& sketch);
+  // Makes counts, offsets and data fit again, so that other faults are reached.
+  void repair(GgufSketch& sketch);
+
+  std::mt19937_64 random_;
+};
 
 uint64_t GgufMutator::odd_number() {
   static constexpr uint64_t kEdges[] = {0,
@@ -344,6 +369,8 @@ void GgufMutator::mutate(GgufSketch& sketch) {
     }
   }
 }
+
+}  // namespace
 
 size_t mutate_gguf(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   GgufSketch sketch = parse_sketch({reinterpret_cast<const char*>(data), size});

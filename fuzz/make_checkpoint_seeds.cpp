@@ -197,28 +197,26 @@ void write_folder_seeds(const std::filesystem::path& folder) {
 }
 
 void write_state_dict_seeds(const std::filesystem::path& folder) {
-  const std::string block = R"(ln_1.weight 8
-PREFIX.ln_1.bias 8
-PREFIX.attn.c_attn.weight 24 8
-PREFIX.attn.c_attn.bias 24
-PREFIX.attn.c_proj.weight 8 8
-PREFIX.attn.c_proj.bias 8
-PREFIX.ln_2.weight 8
-PREFIX.ln_2.bias 8
-PREFIX.mlp.c_fc.weight 32 8
-PREFIX.mlp.c_fc.bias 32
-PREFIX.mlp.c_proj.weight 8 32
-PREFIX.mlp.c_proj.bias 8
-)";
-  std::string text = "PREFIX." + block;
-  const std::string prefix = "transformer.h.0";
-  for (size_t at = text.find("PREFIX"); at != std::string::npos; at = text.find("PREFIX", at))
-    text.replace(at, 6, prefix);
   write(folder / "nano_gpt", R"({"model_args":{"n_layer":1,"n_head":2,"n_embd":8,"block_size":16,)"
-                             R"("bias":true,"vocab_size":10,"activation_function":"gelu"}})"
-                             "\ntransformer.wte.weight 10 8\ntransformer.wpe.weight 16 8\n" +
-                                 text + "transformer.ln_f.weight 8\ntransformer.ln_f.bias 8\n" +
-                                 "lm_head.weight 10 8\n");
+                             R"("bias":true,"vocab_size":10,"activation_function":"gelu"}}
+transformer.wte.weight 10 8
+transformer.wpe.weight 16 8
+transformer.h.0.ln_1.weight 8
+transformer.h.0.ln_1.bias 8
+transformer.h.0.attn.c_attn.weight 24 8
+transformer.h.0.attn.c_attn.bias 24
+transformer.h.0.attn.c_proj.weight 8 8
+transformer.h.0.attn.c_proj.bias 8
+transformer.h.0.ln_2.weight 8
+transformer.h.0.ln_2.bias 8
+transformer.h.0.mlp.c_fc.weight 32 8
+transformer.h.0.mlp.c_fc.bias 32
+transformer.h.0.mlp.c_proj.weight 8 32
+transformer.h.0.mlp.c_proj.bias 8
+transformer.ln_f.weight 8
+transformer.ln_f.bias 8
+lm_head.weight 10 8
+)");
 }
 
 }  // namespace

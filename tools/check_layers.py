@@ -35,7 +35,8 @@ ABOVE = {
     "server": ("generate", "insight"),
     "cli": ("train", "insight", "export", "server"),
 }
-SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".py", ".sh", ".cmake"}
+C_FAMILY = {".h", ".hpp", ".cpp", ".cc", ".cu"}
+SOURCES = {*C_FAMILY, ".py", ".sh", ".cmake"}
 FOLDERS = ("include", "src", "tests", "bench", "fuzz", "examples", "python", "tools", "cmake")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(limpid/[^>]+)>)', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -118,10 +119,8 @@ def check(root: pathlib.Path) -> list[str]:
         most = MAX_LINES.get(relative.parts[0], MAX_LINES_ELSEWHERE)
         if n_lines > most and not generated:
             problems.append(f"{relative}: {n_lines} lines, at most {most}")
-        if relative.parts[0] in ("include", "src", "examples") and len(relative.parts) > 2:
-            if path.suffix in (".h", ".hpp", ".cpp", ".cc", ".cu"):
-                problems += check_includes(root, path, text)
-        elif relative.parts[0] == "examples" and path.suffix == ".cpp":
+        in_a_room = relative.parts[0] in ("include", "src") and len(relative.parts) > 2
+        if path.suffix in C_FAMILY and (in_a_room or relative.parts[0] == "examples"):
             problems += check_includes(root, path, text)
     problems += check_one_forward_pass(sources, root)
     n_headers = sum(path.suffix in (".h", ".hpp") for path in (root / "include").rglob("*"))

@@ -37,19 +37,8 @@ def draw(browser: Browser, address: str) -> None:
 
 def main() -> None:
     program, model = sys.argv[1:]
-    command = [
-        program,
-        "serve",
-        "-m",
-        model,
-        "--port",
-        "0",
-        "--seed",
-        "1",
-        "--temp",
-        "0.4",
-        "--no-log",
-    ]
+    options = "--port 0 --seed 1 --temp 0.4 --no-log".split()
+    command = [program, "serve", "-m", model, *options]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
         Browser() as browser,

@@ -64,10 +64,8 @@ def expanded(packed: int) -> int:
 
 
 def numbers(values, per_line: int = 32) -> str:
-    lines = []
-    for i in range(0, len(values), per_line):
-        lines.append(",".join(str(v) for v in values[i : i + per_line]))
-    return ",\n".join(lines)
+    lines = (values[i : i + per_line] for i in range(0, len(values), per_line))
+    return ",\n".join(",".join(map(str, line)) for line in lines)
 
 
 def two_stage(table) -> tuple[list[int], list[int]]:

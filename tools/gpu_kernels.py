@@ -44,18 +44,9 @@ EXIT_SKIPPED = 77
 
 def kernels_of(source: pathlib.Path, architecture: str) -> dict[str, tuple[int, int, str]]:
     """Registers, bytes of shared memory and the problem, if any, by the kernel's name."""
-    command = [
-        "nvcc",
-        "-x",
-        "cu",
-        f"-arch={architecture}",
-        "-cubin",
-        "-fmad=false",
-        "-w",
-        "-Xptxas",
-        "-v",
-    ]
-    done = subprocess.run([*command, "-o", os.devnull, str(source)], capture_output=True, text=True)
+    options = "-x cu -cubin -fmad=false -w -Xptxas -v".split()
+    command = ["nvcc", *options, f"-arch={architecture}", "-o", os.devnull, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"error: {source.name} does not compile for {architecture}:\n{done.stderr}")
     found = {}

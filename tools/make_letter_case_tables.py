@@ -19,9 +19,8 @@ def main() -> None:
     library = ctypes.CDLL(ctypes.util.find_library("utf8proc") or "libutf8proc.so.2")
     rows = []
     for code_point in range(0x80, 0x110000):
-        if (
-            0xD800 <= code_point < 0xE000 or code_point == 0x3A3
-        ):  # capital sigma needs its neighbours
+        # Surrogates are not letters, and capital sigma needs its neighbours.
+        if 0xD800 <= code_point < 0xE000 or code_point == 0x3A3:
             continue
         letter = chr(code_point)
         ours = (letter.lower(), letter.upper(), letter.title())

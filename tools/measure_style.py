@@ -153,27 +153,33 @@ def repeated_passages(sources: list[Source]) -> list[str]:
     return found
 
 
+def by_hand(sources: list[Source]) -> list[Source]:
+    return [source for source in sources if not source.is_generated()]
+
+
+def share_of_comments(sources: list[Source]) -> str:
+    comments, written = map(sum, zip(*(source.comment_lines() for source in sources), strict=True))
+    return f"{100 * comments / written:.0f} %"
+
+
 @dataclasses.dataclass
 class Measures:
     sources: list[Source]
 
     def row(self) -> list[str]:
-        by_hand = [source for source in self.sources if not source.is_generated()]
-        lengths = sorted(source.n_lines() for source in by_hand)
-        comments, written = map(
-            sum, zip(*(source.comment_lines() for source in by_hand), strict=True)
-        )
-        functions = [function for source in by_hand for function in source.functions()]
+        sources = by_hand(self.sources)
+        lengths = sorted(source.n_lines() for source in sources)
+        functions = [function for source in sources for function in source.functions()]
         n_long = sum(length > MAX_FUNCTION for length, _, _ in functions)
         return [
             str(len(lengths)),
             f"{statistics.median(lengths):.0f}",
             str(lengths[int(0.9 * (len(lengths) - 1) + 0.5)]),
             str(lengths[-1]),
-            f"{100 * comments / written:.0f} %",
+            share_of_comments(sources),
             f"{statistics.median(length for length, _, _ in functions):.0f}",
             f"{n_long} of {len(functions)}",
-            str(len(repeated_passages(by_hand))),
+            str(len(repeated_passages(sources))),
         ]
 
 
@@ -201,22 +207,13 @@ def size_rows(rooms: dict[str, list[Source]]) -> list[list[str]]:
     engine = [source for name, sources in rooms.items() if name not in APART for source in sources]
     groups["all but " + ", ".join(f"`{name}`" for name in APART)] = engine
     rows = []
-    for name, sources in groups.items():
-        by_hand = [source for source in sources if not source.is_generated()]
-        if not by_hand:
-            continue
-        comments, written = map(
-            sum, zip(*(source.comment_lines() for source in by_hand), strict=True)
-        )
-        rows.append(
-            [
-                name,
-                str(len(by_hand)),
-                str(sum(source.n_code() for source in by_hand)),
-                str(max(source.n_lines() for source in by_hand)),
-                f"{100 * comments / written:.0f} %",
-            ]
-        )
+    for name, all_sources in groups.items():
+        sources = by_hand(all_sources)
+        if sources:
+            n_code = sum(source.n_code() for source in sources)
+            longest = max(source.n_lines() for source in sources)
+            numbers = map(str, (len(sources), n_code, longest))
+            rows.append([name, *numbers, share_of_comments(sources)])
     return rows
 
 
@@ -227,7 +224,7 @@ def print_long(sources: list[Source]) -> None:
         for length, line, head in source.functions():
             if length > MAX_FUNCTION:
                 print(f"{source.path}:{line}: {length} lines: {head[-60:]}")
-    for passage in repeated_passages([source for source in sources if not source.is_generated()]):
+    for passage in repeated_passages(by_hand(sources)):
         print(passage)
 
 

@@ -97,7 +97,7 @@ std::vector<JsonPlace> JsonPlace::elements() const {
 
 void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : object()) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
+    if (std::ranges::find(known, key) == known.end())
       JsonPlace(*file_, joined(name_, key), value).unsupported("is an unknown option");
   }
 }

@@ -21,6 +21,8 @@
 namespace limpid {
 namespace {
 
+constexpr uint64_t kKib = 1024;  // the unit of /proc/meminfo
+
 // Reads the number after `key` in a file of lines "key number", or the number at the beginning of
 // the file if `key` is empty. Returns nothing if the key is missing or no number follows ("max").
 std::optional<uint64_t> read_number(const std::string& path, const std::string& key = "") {
@@ -100,7 +102,6 @@ int bound_processors() {
 }  // namespace
 
 uint64_t available_memory(const std::string& root) {
-  constexpr uint64_t kKib = 1024;
   const auto system = read_number(root + "/proc/meminfo", "MemAvailable:");
   const auto group = control_group_rest(root);
   if (!system) return group.value_or(0);
@@ -108,7 +109,6 @@ uint64_t available_memory(const std::string& root) {
 }
 
 uint64_t total_memory(const std::string& root) {
-  constexpr uint64_t kKib = 1024;
   uint64_t total = read_number(root + "/proc/meminfo", "MemTotal:").value_or(0) * kKib;
   for (const GroupFiles& group : kGroups) {
     for (const std::string& folder : group_folders(root, group.controller)) {

@@ -22,7 +22,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/printable.h"
 #include "limpid/error.hpp"
 
 namespace limpid {

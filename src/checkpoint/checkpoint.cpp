@@ -11,7 +11,7 @@
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
 #include "base/paths.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_types.h"

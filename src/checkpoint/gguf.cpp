@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/paths.h"
+#include "base/printable.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/gguf_part.h"
 #include "checkpoint/gguf_sections.h"
@@ -146,8 +147,7 @@ GgufFile parse_gguf(const std::string& path, std::span<const std::byte> bytes) {
   const uint64_t n_metadata = read_count(reader, "header.metadata_count", kMinMetadataBytes);
   GgufMetadata metadata = read_gguf_metadata(reader, n_metadata);
   file.metadata = std::move(metadata.values);
-  file.alignment = metadata.alignment;
-  file.tensors = read_gguf_tensors(reader, n_tensors, file.alignment, bytes);
+  file.tensors = read_gguf_tensors(reader, n_tensors, metadata.alignment, bytes);
   return file;
 }
 

@@ -27,7 +27,6 @@ struct GgufTensor {
 // One parsed file. Every view has been checked and is inside `bytes`.
 struct GgufFile {
   uint32_t version = 0;
-  uint32_t alignment = 0;
   Metadata metadata;
   std::vector<GgufTensor> tensors;  // in file order
 };

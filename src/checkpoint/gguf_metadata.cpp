@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
 #include "limpid/error.hpp"

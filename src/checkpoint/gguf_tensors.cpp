@@ -1,20 +1,18 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
 #include <unordered_set>
 
 #include "base/checked.h"
+#include "base/printable.h"
 #include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
-
-constexpr uint64_t kLongestTensorName = 64;  // as the specification says
 
 // A table entry before its data has been checked.
 struct Entry {
@@ -90,7 +88,7 @@ Entry read_entry(ByteReader& reader, uint64_t index) {
   Entry entry;
   entry.tensor.info_offset = reader.offset();
   entry.tensor.name =
-      read_gguf_name(reader, fmt::format("tensor[{}].name", index), kLongestTensorName);
+      read_gguf_name(reader, fmt::format("tensor[{}].name", index), kGgufLongestName);
   entry.label = fmt::format("tensor '{}'", printable(entry.tensor.name));
   entry.tensor.view.shape = read_shape(reader, entry.label);
   entry.tensor.view.dtype = read_dtype(reader, entry.label);

@@ -14,6 +14,7 @@ namespace limpid {
 inline constexpr std::string_view kGgufMagic = "GGUF";
 inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr uint32_t kGgufMaxDims = 4;
+inline constexpr uint64_t kGgufLongestName = 64;  // of a tensor, in bytes
 
 // Types of metadata values.
 enum class GgufType : uint32_t {

@@ -17,7 +17,6 @@ namespace {
 
 // The writer always uses the format's default alignment, so general.alignment need not be written.
 constexpr uint64_t kAlignment = kGgufDefaultAlignment;
-constexpr size_t kLongestTensorName = 64;
 
 // Appends a number as the host holds it: byte_reader.h asserts that hosts are little-endian.
 template <typename T>
@@ -177,9 +176,9 @@ void put_tensor_table(std::string& out, std::span<const NamedTensor> tensors) {
   uint64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     const Shape& shape = tensor.view.shape;
-    LIMPID_CHECK(ArgumentError, !tensor.name.empty() && tensor.name.size() <= kLongestTensorName,
+    LIMPID_CHECK(ArgumentError, !tensor.name.empty() && tensor.name.size() <= kGgufLongestName,
                  "the tensor name '{}' has {} bytes; GGUF allows 1 to {}", tensor.name,
-                 tensor.name.size(), kLongestTensorName);
+                 tensor.name.size(), kGgufLongestName);
     LIMPID_CHECK(ArgumentError, names.insert(tensor.name).second, "two tensors are named '{}'",
                  tensor.name);
     LIMPID_CHECK(ArgumentError,

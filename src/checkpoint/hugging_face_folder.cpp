@@ -9,7 +9,7 @@
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
 #include "base/paths.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/safetensors.h"
 

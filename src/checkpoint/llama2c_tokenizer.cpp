@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/printable.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/metadata.h"

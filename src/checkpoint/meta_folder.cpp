@@ -1,6 +1,5 @@
 #include "checkpoint/meta_folder.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>

@@ -2,6 +2,7 @@
 // and the writer. CPython's pickletools.py documents all instructions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -70,8 +71,8 @@ inline constexpr std::array kPickleStorages = {
 };
 
 // Returns one of these three or the name of a storage class, as a constant; "" for any other name.
-// This is the list of allowed names that makes reading a pickle safe. Compares
-// without building "module name", so that a long name in a file costs no memory.
+// This list of allowed names makes reading a pickle safe. Compares without building "module name",
+// so that a long name in a file costs no memory.
 inline std::string_view known_pickle_global(std::string_view module, std::string_view name) {
   const auto same = [&](std::string_view known) {
     return known.size() == module.size() + 1 + name.size() && known.starts_with(module) &&
@@ -89,17 +90,13 @@ inline std::string_view known_pickle_global(std::string_view module, std::string
 
 // The dtype of a storage class ("torch HalfStorage" -> kF16), and the class of a dtype.
 inline std::optional<DType> pickle_storage_dtype(std::string_view global) {
-  for (const PickleStorage& known : kPickleStorages) {
-    if (known.name == global) return known.dtype;
-  }
-  return std::nullopt;
+  const auto* found = std::ranges::find(kPickleStorages, global, &PickleStorage::name);
+  return found == kPickleStorages.end() ? std::nullopt : std::optional(found->dtype);
 }
 
 inline std::optional<std::string_view> pickle_storage_name(DType dtype) {
-  for (const PickleStorage& known : kPickleStorages) {
-    if (known.dtype == dtype) return known.name;
-  }
-  return std::nullopt;
+  const auto* found = std::ranges::find(kPickleStorages, dtype, &PickleStorage::dtype);
+  return found == kPickleStorages.end() ? std::nullopt : std::optional(found->name);
 }
 
 }  // namespace limpid

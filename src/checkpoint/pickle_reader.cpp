@@ -1,10 +1,9 @@
 #include "checkpoint/pickle_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
+#include "base/printable.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/pickle_opcodes.h"
 #include "checkpoint/pickle_stack.h"

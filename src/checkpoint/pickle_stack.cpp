@@ -1,10 +1,8 @@
 #include "checkpoint/pickle_stack.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "checkpoint/pickle_opcodes.h"
 #include "limpid/error.hpp"
 #include "tensor/tensor.h"

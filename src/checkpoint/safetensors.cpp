@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/json_file.h"
+#include "base/printable.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/safetensors_dtype.h"
@@ -17,7 +18,6 @@ namespace limpid {
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr std::string_view kMetadataKey = "__metadata__";
 
 std::string label_of(std::string_view name) { return fmt::format("tensor '{}'", printable(name)); }
 
@@ -78,8 +78,8 @@ class HeaderReader {
       const JsonFile json(path_, header);
       refuse_duplicate_keys(json);
       for (const auto& [name, value] : json.root().object()) {
-        if (name == kMetadataKey) {
-          read_metadata({path_, std::string(kMetadataKey), value}, file.metadata);
+        if (name == kSafetensorsMetadata) {
+          read_metadata({path_, std::string(kSafetensorsMetadata), value}, file.metadata);
         } else {
           file.tensors.push_back(read_entry(std::string(name), {path_, label_of(name), value}));
         }
@@ -97,7 +97,8 @@ class HeaderReader {
   static void read_metadata(const JsonPlace& place, std::map<std::string, std::string>& metadata) {
     if (place.is_null()) return;
     for (const auto& [key, value] : place.object()) {
-      const JsonPlace item(place.file(), fmt::format("{}.{}", kMetadataKey, printable(key)), value);
+      const JsonPlace item(place.file(), fmt::format("{}.{}", kSafetensorsMetadata, printable(key)),
+                           value);
       metadata[std::string(key)] = std::string(item.string());
     }
   }

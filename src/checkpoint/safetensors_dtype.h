@@ -1,4 +1,4 @@
-// The dtypes of the safetensors format, by name.
+// The words in the header of a safetensors file: the dtypes, and the key of the metadata.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 #include "tensor/dtype.h"
 
 namespace limpid {
+
+// The key of the header's entry that is not a tensor.
+inline constexpr std::string_view kSafetensorsMetadata = "__metadata__";
 
 // A dtype of the format, also one that Limpid does not read.
 struct SafetensorsDType {

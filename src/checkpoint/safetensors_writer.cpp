@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_dtype.h"
 
@@ -15,11 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kMetadataKey = "__metadata__";
-
 // Names that the reader would refuse are not written.
 void check_name(std::string_view name) {
-  LIMPID_CHECK(ArgumentError, !name.empty() && is_clean_utf8(name) && name != kMetadataKey,
+  LIMPID_CHECK(ArgumentError, !name.empty() && is_clean_utf8(name) && name != kSafetensorsMetadata,
                "[safetensors] '{}' is not a valid tensor name", printable(name));
 }
 
@@ -50,7 +48,7 @@ std::string header_text(const std::map<std::string, std::string>& metadata,
   for (const auto& [key, value] : metadata) {
     LIMPID_CHECK(ArgumentError, is_clean_utf8(key) && is_clean_utf8(value),
                  "[safetensors] the metadata {} is not UTF-8", printable(key));
-    header[std::string(kMetadataKey)][key] = value;
+    header[std::string(kSafetensorsMetadata)][key] = value;
   }
   std::unordered_set<std::string_view> names;
   for (const NamedTensor& tensor : tensors) {

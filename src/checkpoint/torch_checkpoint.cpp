@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "checkpoint/torch_tensors.h"
 #include "limpid/error.hpp"
 
@@ -25,15 +25,11 @@ constexpr std::array<std::string_view, 6> kWrappers = {
 // Finds the record `<root>/data.pkl`. All records of the archive must be in the same root.
 const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   constexpr std::string_view kName = "/data.pkl";
-  const ZipRecord* pickle = nullptr;
-  for (const ZipRecord& record : zip.records()) {
+  const auto pickle = std::ranges::find_if(zip.records(), [&](const ZipRecord& record) {
     const size_t slash = record.name.find('/');
-    if (slash != std::string_view::npos && record.name.substr(slash) == kName) {
-      pickle = &record;
-      break;
-    }
-  }
-  if (pickle == nullptr) {
+    return slash != std::string_view::npos && record.name.substr(slash) == kName;
+  });
+  if (pickle == zip.records().end()) {
     throw UnsupportedError(
         fmt::format("{} is a zip archive, but not one of PyTorch (no data.pkl): unpack it, and "
                     "name the model in it",

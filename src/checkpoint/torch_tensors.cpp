@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "limpid/error.hpp"
 
 namespace limpid {

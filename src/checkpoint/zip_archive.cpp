@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "base/check.h"
+#include "base/printable.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/zip_layout.h"
 
@@ -315,9 +317,8 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
     reader.fail(entries_reader.offset(), "directory", "goes on for {} bytes after its {} entries",
                 entries_reader.remaining(), directory.n_entries);
   }
-  // In file order, each record must begin where the one before it ends.
-  std::vector<size_t> order(entries.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<size_t> order(entries.size());  // the entries by the offsets of their records
+  std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [&](size_t i) { return entries[i].header_offset; });
   const uint64_t first = order.empty() ? directory.offset : entries[order[0]].header_offset;
   if (first != 0) reader.fail(0, "local header", "{} bytes precede the archive", first);

@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/output.h"
-
 namespace limpid::cli {
 namespace {
 

@@ -123,8 +123,8 @@ void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& chec
 // blocks of 32 instead, and the user is told: a line for each pair of types, since a small model
 // may have hundreds of such tensors. --dry-run lists them all.
 void report_fallbacks(const TensorPlan& plan) {
-  std::map<std::tuple<DType, DType, int64_t>, uint64_t>
-      counts;  // by type wanted, type used, row length
+  // By type wanted, type used and row length.
+  std::map<std::tuple<DType, DType, int64_t>, uint64_t> counts;
   for (const PlannedTensor& tensor : plan.tensors) {
     if (tensor.wanted != tensor.to) ++counts[{tensor.wanted, tensor.to, tensor.shape.cols()}];
   }

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "cli/options.h"
+#include "cli/flags.h"
 
 namespace limpid::cli {
 namespace {

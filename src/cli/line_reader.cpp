@@ -114,8 +114,8 @@ class TerminalReader : public LineReader {
     // While no line is edited: neither echo nor waiting for a whole line. What is typed then stays
     // in the terminal's queue until the next line is edited.
     el_set(edit_, EL_SETTY, "-x", "-echo", "-icanon", "-icrnl", "-inlcr", nullptr);
-    el_set(edit_, EL_SETTY, "-d", "-icrnl", "-inlcr",
-           nullptr);  // so that a pasted \r\n is one newline
+    // So that a pasted \r\n is one newline:
+    el_set(edit_, EL_SETTY, "-d", "-icrnl", "-inlcr", nullptr);
     if (terminal_has_escapes()) {
       set_farewell(kPasteOff);
       write_terminal(kPasteOn);
@@ -130,8 +130,7 @@ class TerminalReader : public LineReader {
   TerminalReader& operator=(const TerminalReader&) = delete;
 
   std::optional<std::string> next(const char* prompt) override {
-    while (signals_.next() !=
-           0) {  // signals that came between two lines; libedit asks for the size
+    while (signals_.next() != 0) {  // came between two lines; libedit asks for the size
     }
     const std::string_view style = style_.question();
     prompt_ = style.empty() ? L"" : L"\1" + std::wstring(style.begin(), style.end()) + L"\1";

@@ -58,7 +58,7 @@ std::vector<std::pair<int64_t, int64_t>> wanted_rows(const std::string& text, in
   std::vector<std::pair<int64_t, int64_t>> rows;
   for (const int64_t given : positions)
     rows.emplace_back(absolute_position(given, n_tokens), static_cast<int64_t>(rows.size()));
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   return rows;
 }
 

@@ -14,7 +14,6 @@
 #include <string_view>
 
 #include "base/system_limits.h"
-#include "cli/output.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"
 

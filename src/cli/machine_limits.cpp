@@ -21,7 +21,6 @@
 #include "base/aligned_buffer.h"
 #include "base/system_limits.h"
 #include "cli/machine.h"
-#include "cli/output.h"
 #include "executor/cpu/isa.h"
 
 namespace limpid::cli {

@@ -35,9 +35,7 @@ NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols) : n_cols_(n_c
   }
 }
 
-// Row r begins at header + r * n_cols * 4 bytes.
-// A file is written at the row's place; standard output cannot seek, so its rows wait until the
-// end.
+// A file is written at the row's place; standard output cannot seek, so its rows wait.
 void NpyFile::write_row(int64_t row, std::span<const float> values) {
   if (!file_) {
     std::ranges::copy(values, rows_.begin() + row * n_cols_);

@@ -87,7 +87,7 @@ void write_json(const Json& json, int indent) { write_out(dump_json(json, indent
 // One line, so that scripts and logs can take a line as an error.
 void print_error(std::string_view message) {
   std::string line(message);
-  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::ranges::replace(line, '\n', ' ');
   fmt::print(stderr, "limpid: {}\n", for_terminal(line));
 }
 

@@ -110,7 +110,6 @@ fs::path pip_download(const std::string& requirement, const fs::path& folder,
        "--no-cache-dir", "--no-input", "--only-binary=:all:", "--progress-bar=off",
        "--disable-pip-version-check", "--dest", wheels, requirement},
       log);
-  // pip's progress bar is for a terminal, so the bytes in its temporary folder are counted instead.
   const auto report = [&] { progress(size_of_folder(parts).n_bytes); };
   const bool succeeded = pip.wait(report);
   report();

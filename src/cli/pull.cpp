@@ -14,7 +14,6 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
-#include "base/cache_folder.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "checkpoint/zip_archive.h"

@@ -16,7 +16,7 @@ namespace limpid::cli {
 bool is_repository_name(std::string_view name);
 
 struct HubFile {
-  std::string name;  // a plain file name; files in folders of the repository are not listed
+  std::string name;  // a plain file name, or 1_Pooling/config.json
   uint64_t n_bytes = 0;
   std::string sha256;  // "" where the hub does not know it (small text files)
 };

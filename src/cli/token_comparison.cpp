@@ -67,12 +67,11 @@ std::string summary_of(const TokenizedText& text, size_t text_bytes) {
 // Whether both sides have the same pieces. Pieces are compared by their bytes: two models seldom
 // give a piece the same id.
 bool cuts_alike(const TokenizedText& left, const TokenizedText& right, const ComparedStretch& row) {
-  if (row.left.size() != row.right.size()) return false;
   // With one token each, both have the same stretch. BOS and EOS count as equal under any name.
-  return row.left.size() == 1 ||
-         std::equal(row.left.begin(), row.left.end(), row.right.begin(), [&](TokenId a, TokenId b) {
-           return left.tokenizer->bytes_of(a, true) == right.tokenizer->bytes_of(b, true);
-         });
+  if (row.left.size() == 1 && row.right.size() == 1) return true;
+  return std::ranges::equal(row.left, row.right, [&](TokenId a, TokenId b) {
+    return left.tokenizer->bytes_of(a, true) == right.tokenizer->bytes_of(b, true);
+  });
 }
 
 }  // namespace

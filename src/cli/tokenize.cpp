@@ -225,9 +225,8 @@ void run(const TokenizeFlags& values) {
 
   const auto tokenizer = open_tokenizer(values.model, values.encoding);
   check_encoding(values);
-  EncodeOptions options;
-  options.add_special = !values.no_bos;
-  options.special = allowed_tokens(values, *tokenizer);
+  const EncodeOptions options{.add_special = !values.no_bos,
+                              .special = allowed_tokens(values, *tokenizer)};
   Encoder encoder(tokenizer, values.algorithm);
   if (values.jsonl) {
     tokenize_lines(encoder, options);

@@ -11,8 +11,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/terminal_text.h"
-
 namespace limpid::cli {
 namespace {
 

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <memory>
 #include <set>
-#include <span>
-#include <vector>
 
 #include "base/check.h"
 #include "layouts/model_classes.h"

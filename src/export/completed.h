@@ -6,7 +6,6 @@
 
 #include "checkpoint/checkpoint.h"
 #include "layouts/model_classes.h"
-#include "model/decoder_spec.h"
 
 namespace limpid {
 

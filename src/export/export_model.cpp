@@ -138,8 +138,8 @@ DType main_type(const TensorPlan& plan) {
   std::map<DType, int64_t> n_elements{{DType::kF32, 0}};
   for (const PlannedTensor& tensor : plan.tensors)
     n_elements[tensor.to] += tensor.shape.n_elements();
-  const auto has_fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return std::max_element(n_elements.begin(), n_elements.end(), has_fewer)->first;
+  return std::ranges::max_element(n_elements, {}, [](const auto& entry) { return entry.second; })
+      ->first;
 }
 
 // Streams the bytes of all tensors, and makes the file complete.

@@ -6,7 +6,6 @@
 // model_config_json.h), and stream the tensors under its names (quantize/write_model.h).
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "checkpoint/checkpoint.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
 

@@ -127,9 +127,8 @@ struct Chat::State {
 
   // How many turns were missing from the last prompt.
   std::ptrdiff_t n_turns_dropped(std::span<const std::ptrdiff_t> turns) const {
-    return std::count_if(turns.begin(), turns.end(), [&](std::ptrdiff_t start) {
-      return start - turns.front() < n_dropped_messages;
-    });
+    return std::ranges::count_if(
+        turns, [&](std::ptrdiff_t start) { return start - turns.front() < n_dropped_messages; });
   }
 
   // The prompt without the first `n_dropped` turns.

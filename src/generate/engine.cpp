@@ -119,10 +119,9 @@ const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
   return tokenizer_;
 }
 
-std::string Engine::chat_template_source(const std::string& name) const {
-  if (!options_.chat_template.empty() && name.empty()) return options_.chat_template;
-  const std::string key = "tokenizer.chat_template" + (name.empty() ? "" : "." + name);
-  return std::string(checkpoint().metadata.string(key).value_or(""));
+std::string Engine::chat_template_source() const {
+  if (!options_.chat_template.empty()) return options_.chat_template;
+  return std::string(checkpoint().metadata.string("tokenizer.chat_template").value_or(""));
 }
 
 // Several chats may ask at the same time; the first one parses.

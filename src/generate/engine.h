@@ -40,9 +40,8 @@ class Engine {
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
   // Throws UnsupportedError when there is none.
   const std::shared_ptr<const Tokenizer>& tokenizer() const;
-  // The template's source: from the options, or tokenizer.chat_template, or, with a name,
-  // tokenizer.chat_template.<name>. Empty when there is none.
-  std::string chat_template_source(const std::string& name = "") const;
+  // From the options, or else the model's own (tokenizer.chat_template); empty when there is none.
+  std::string chat_template_source() const;
   // The template, parsed at the first call. Throws UnsupportedError when there is none or it cannot
   // be parsed.
   const ChatTemplate& chat_template();

@@ -16,8 +16,8 @@ namespace limpid {
 class SamplerChain {
  public:
   // `stop_ids` are the tokens that ignore_eos bans. Where a sampler, such as a grammar, leaves
-  // nothing else, one of them ends the text all the same. Throws ArgumentError for
-  // options outside their range, an unknown name in the order, and ids outside the vocabulary.
+  // nothing else, one of them ends the text all the same. Throws ArgumentError for options outside
+  // their range, an unknown name in the order, and ids outside the vocabulary.
   SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                std::span<const TokenId> stop_ids);
 

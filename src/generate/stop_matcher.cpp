@@ -1,6 +1,7 @@
 #include "generate/stop_matcher.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -26,8 +27,7 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stop
                  "[generate] a stop string is not UTF-8: it begins inside a character");
   }
   // When several occurrences end together, the longest begins first.
-  std::stable_sort(stops_.begin(), stops_.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  std::ranges::stable_sort(stops_, std::greater<>(), &std::string::size);
 }
 
 std::string StopMatcher::push(std::string_view text) {

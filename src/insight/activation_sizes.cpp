@@ -12,10 +12,6 @@ constexpr int64_t kColumnsAtOnce = 256;
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
-std::span<const float> row(std::span<const float> values, int64_t i, int64_t n_cols) {
-  return values.subspan(size_of(i * n_cols), size_of(n_cols));
-}
-
 }  // namespace
 
 ActivationSizes::ActivationSizes(int64_t n_layers, ThreadPool& pool)
@@ -67,7 +63,7 @@ void ActivationSizes::add_norms(std::vector<float>& norms, std::span<const float
   const int64_t n_cols = std::ssize(values) / (end_ - begin_);
   norms.resize(size_of(end_));
   for_rows([&](int64_t i) {
-    const float* x = row(values, i, n_cols).data();
+    const float* x = row_of(values, i, n_cols).data();
     norms[size_of(begin_ + i)] = static_cast<float>(std::sqrt(kernels_.squares(x, n_cols)));
   });
 }
@@ -79,7 +75,7 @@ void ActivationSizes::raise_columns(std::span<const float> values, std::span<con
   largest.resize(size_of(width));
   pool_.for_ranges(width, kColumnsAtOnce, [&](int64_t from, int64_t to, int /*thread*/) {
     for (size_t i = 0; i < scales.size(); ++i)
-      kernels_.raise(row(values, static_cast<int64_t>(i), width).data() + from, to - from,
+      kernels_.raise(row_of(values, static_cast<int64_t>(i), width).data() + from, to - from,
                      scales[i], largest.data() + from);
   });
 }
@@ -90,7 +86,7 @@ void ActivationSizes::add_stream(LayerNorms& norms, std::span<const float> value
   std::vector<float> largest(size_of(end_ - begin_));
   std::vector<float> scales(largest.size());  // to root mean squares
   for_rows([&](int64_t i) {
-    const float* x = row(values, i, d_model).data();
+    const float* x = row_of(values, i, d_model).data();
     largest[size_of(i)] = kernels_.largest_size(x, d_model);
     scales[size_of(i)] = static_cast<float>(std::sqrt(d_model)) / norms.stream[size_of(begin_ + i)];
   });
@@ -99,7 +95,7 @@ void ActivationSizes::add_stream(LayerNorms& norms, std::span<const float> value
     const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(d_model);
     const float most = largest[size_of(i)];
     if (!(most / size > std::abs(norms.outlier))) continue;  // also where something is NaN
-    const auto x = row(values, i, d_model);
+    const auto x = row_of(values, i, d_model);
     const auto feature = std::ranges::find(x, most, [](float value) { return std::abs(value); });
     norms.outlier = static_cast<float>(*feature / size);
     norms.outlier_feature = feature - x.begin();
@@ -113,7 +109,7 @@ void ActivationSizes::add_neurons(Neurons& neurons, std::span<const float> value
   raise_columns(values, std::vector<float>(size_of(n), 1), neurons.largest);
   std::vector<double> squares(size_of(n));
   for_rows([&](int64_t i) {
-    squares[size_of(i)] = kernels_.squares(row(values, i, width).data(), width);
+    squares[size_of(i)] = kernels_.squares(row_of(values, i, width).data(), width);
   });
   for (const double each : squares) neurons.squares += each;
 }

@@ -15,11 +15,6 @@ constexpr int64_t kMostTiles = 16;  // along one side of the small picture
 
 }  // namespace
 
-void AttentionMap::Mean::add(double value) {
-  sum += value;
-  ++n;
-}
-
 AttentionMap::AttentionMap(int64_t n_tokens, int64_t n_kept)
     : n_tokens_(n_tokens),
       n_kept_(std::min(n_kept, std::max<int64_t>(n_tokens - 1, 0))),
@@ -66,7 +61,7 @@ void AttentionMap::add_row(std::span<const float> weights, std::span<const int32
   add_tiles(weights);
 }
 
-// Those that follow are looked for behind column 0, whose weight is kept apart.
+// The search for the strongest begins behind column 0, whose weight is kept apart.
 void AttentionMap::add_strongest(std::span<const float> weights) {
   const size_t end = kept_.size() + static_cast<size_t>(n_kept_);
   Ranking strongest(n_kept_);

@@ -57,7 +57,10 @@ class AttentionMap {
   struct Mean {
     double sum = 0;
     int64_t n = 0;
-    void add(double value);
+    void add(double value) {
+      sum += value;
+      ++n;
+    }
     double value() const { return n > 0 ? sum / static_cast<double>(n) : 0; }
   };
 

@@ -14,10 +14,6 @@
 namespace limpid {
 namespace {
 
-std::span<const float> row_of(std::span<const float> values, int64_t row, int64_t n_cols) {
-  return values.subspan(static_cast<size_t>(row * n_cols), static_cast<size_t>(n_cols));
-}
-
 // One row of a matrix of any type as f32: of the output matrix, the w_v of one token.
 std::vector<float> decoded_row(const WeightSource& source, const StoredRows& rows, int64_t row) {
   std::vector<float> values(static_cast<size_t>(source.tensor.shape.cols()));

@@ -23,7 +23,6 @@
 // and the embedding's part is 0.849, which is the logit.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -67,7 +66,6 @@ class LayerRows {
   LayerRows(int64_t n_layers, int64_t most_numbers, ThreadPool& pool);
 
   void append(size_t layer, std::span<const float> rows, ThreadPool& pool);
-  void clear() { std::ranges::fill(sizes_, 0); }
   void clear(size_t layer) { sizes_[layer] = 0; }
   std::span<const float> operator[](size_t layer) const {
     return room_.as<float>().subspan(layer * most_numbers_, sizes_[layer]);

@@ -9,11 +9,15 @@
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "generate/logprobs.h"
+#include "insight/weight_statistics.h"
 
 namespace limpid {
 namespace {
 
 constexpr int64_t kChunk = 64;
+// Where the parts of a model lie (ModelPart::place).
+constexpr PlaceSet kPlacesOfParts(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads,
+                                  Place::kFfnOutput);
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
@@ -72,23 +76,6 @@ class Runner {
   ContrastRun run_;
   std::unique_ptr<KvCache> cache_;
   SequenceId sequence_ = 0;
-};
-
-// Sums of squares of a and of b - a, from which the distance of the two is a share of the length of
-// the first: ||b - a|| / ||a||, 0.05 for streams that differ by a twentieth.
-struct Distance {
-  double size = 0;
-  double difference = 0;
-
-  void add(std::span<const float> a, std::span<const float> b) {
-    for (size_t i = 0; i < a.size(); ++i) {
-      const double x = a[i];
-      const double d = static_cast<double>(b[i]) - x;
-      size += x * x;
-      difference += d * d;
-    }
-  }
-  double value() const { return difference == 0 ? 0 : std::sqrt(difference / size); }
 };
 
 // The predictions of both runs after one token. Of logits l with log Z = log sum e^l, log p is
@@ -205,37 +192,33 @@ ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
 void set_edits(Model& model, ProbeExecutor& probe, std::vector<Edit> edits) {
   if (edits.empty()) return probe.set_intervention({}, {});
   const DecoderSpec& spec = model.spec();
-  probe.set_intervention(
-      PlaceSet(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads, Place::kFfnOutput),
-      [&spec, &probe, edits = std::move(edits)](Place place, int64_t layer,
-                                                std::span<float> values) {
-        bool changed = false;
-        for (const Edit& edit : edits) {
-          if (edit.part.layer != layer || edit.part.place() != place) continue;
-          apply(edit, edit.part.columns(spec), probe.inputs().positions, values);
-          changed = true;
-        }
-        return changed;
-      });
+  probe.set_intervention(kPlacesOfParts, [&spec, &probe, edits = std::move(edits)](
+                                             Place place, int64_t layer, std::span<float> values) {
+    bool changed = false;
+    for (const Edit& edit : edits) {
+      if (edit.part.layer != layer || edit.part.place() != place) continue;
+      apply(edit, edit.part.columns(spec), probe.inputs().positions, values);
+      changed = true;
+    }
+    return changed;
+  });
 }
 
 std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& probe,
                                                 std::span<const ModelPart> parts,
                                                 std::span<const int32_t> token_ids) {
   std::vector<std::vector<float>> values(parts.size());
-  probe.set_observer(
-      PlaceSet(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads, Place::kFfnOutput),
-      [&](Place place, int64_t layer, std::span<const float> seen) {
-        const int64_t n_cols = std::ssize(seen) / std::ssize(token_ids);
-        for (size_t i = 0; i < parts.size(); ++i) {
-          if (parts[i].layer != layer || parts[i].place() != place) continue;
-          const auto [first, end] = parts[i].columns(model.spec());
-          for (int64_t row = 0; row < std::ssize(token_ids); ++row) {
-            values[i].insert(values[i].end(), seen.begin() + row * n_cols + first,
-                             seen.begin() + row * n_cols + end);
-          }
-        }
-      });
+  probe.set_observer(kPlacesOfParts, [&](Place place, int64_t layer, std::span<const float> seen) {
+    const int64_t n_cols = std::ssize(seen) / std::ssize(token_ids);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].layer != layer || parts[i].place() != place) continue;
+      const auto [first, end] = parts[i].columns(model.spec());
+      for (int64_t row = 0; row < std::ssize(token_ids); ++row) {
+        values[i].insert(values[i].end(), seen.begin() + row * n_cols + first,
+                         seen.begin() + row * n_cols + end);
+      }
+    }
+  });
   const auto cache = model.make_cache(std::ssize(token_ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kNone};
   model.step(*cache, {&item, 1});
@@ -249,10 +232,10 @@ int64_t Contrast::first_layer() const {
   return found - distance.begin() - 1;
 }
 
-double Contrast::mean_surprise(int run, int64_t begin) const {
+double Contrast::mean_surprise(int run) const {
   double sum = 0;
-  for (size_t t = size_of(begin); t < surprise[run].size(); ++t) sum += surprise[run][t];
-  return sum / std::max<double>(1, static_cast<double>(std::ssize(surprise[run]) - begin));
+  for (size_t t = 1; t < surprise[run].size(); ++t) sum += surprise[run][t];
+  return sum / std::max<double>(1, static_cast<double>(std::ssize(surprise[run]) - 1));
 }
 
 double Contrast::mean_divergence() const {
@@ -284,17 +267,14 @@ Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t
     b.step(token_ids.subspan(size_of(begin), size_of(n)));
     for (size_t i = 0; i < distances.size(); ++i) distances[i].add(a.streams[i], b.streams[i]);
     for (int64_t t = 0; t < n; ++t) {
-      const auto row = [&](const std::vector<float>& values, int64_t width) {
-        return std::span(values).subspan(size_of(t * width), size_of(width));
-      };
-      const TwoPredictions two{row(a.logits, spec.vocab_size), row(b.logits, spec.vocab_size)};
+      const TwoPredictions two{row_of(a.logits, t, spec.vocab_size),
+                               row_of(b.logits, t, spec.vocab_size)};
       const bool is_last = begin + t + 1 == n_tokens;
       result.divergence.push_back(divergence(two));
       result.changes.push_back(largest_changes(two, is_last ? options.n_last : n_each));
       if (same_shape) {
-        Distance last;
-        last.add(row(a.streams.back(), spec.d_model), row(b.streams.back(), spec.d_model));
-        result.token_distance.push_back(last.value());
+        result.token_distance.push_back(relative_difference(
+            row_of(a.streams.back(), t, spec.d_model), row_of(b.streams.back(), t, spec.d_model)));
       }
       if (is_last) continue;
       const auto next = size_of(token_ids[size_of(begin + t + 1)]);

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -91,8 +91,8 @@ struct Contrast {
 
   // The first layer whose stream differs, -1 for the embedding; n_layers if none does.
   int64_t first_layer() const;
-  // The mean surprise of a run over the tokens from `begin` on.
-  double mean_surprise(int run, int64_t begin = 1) const;
+  // The mean surprise of a run over the tokens from the second on.
+  double mean_surprise(int run) const;
   double mean_divergence() const;
 };
 

@@ -10,7 +10,6 @@
 //
 // Results do not depend on the chunks: an executor gives the same bits for any chunking.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/check.h"
@@ -37,8 +36,7 @@ class Explainer::Work {
       : model_(model),
         probe_(probe),
         spec_(model.spec()),
-        ids_storage_(std::move(ids)),
-        ids_(ids_storage_),
+        ids_(std::move(ids)),
         copies_(earlier_copies(ids_)),
         options_(options),
         own_pool_(probe.threads() != nullptr ? nullptr : std::make_unique<ThreadPool>(0)),
@@ -54,7 +52,7 @@ class Explainer::Work {
       LIMPID_CHECK(ArgumentError, token < spec_.vocab_size,
                    "no token {}: the vocabulary has {} tokens", token, spec_.vocab_size);
     const int64_t n_heads = spec_.n_layers * spec_.n_heads;
-    result_.token_ids = ids_storage_;
+    result_.token_ids = ids_;
     result_.n_prompt = options.n_prompt > 0 ? options.n_prompt : n_tokens_;
     result_.n_layers = spec_.n_layers;
     result_.n_heads = spec_.n_heads;
@@ -84,7 +82,7 @@ class Explainer::Work {
     }
     begin_ = end_;
     end_ = std::min(begin_ + options_.n_batch, n_tokens_);
-    const StepItem item{sequence_, ids_.subspan(size_of(begin_), size_of(end_ - begin_)),
+    const StepItem item{sequence_, std::span(ids_).subspan(size_of(begin_), size_of(end_ - begin_)),
                         StepItem::Outputs::kNone};
     sizes_.begin(end_ - begin_);
     begin_attribution();
@@ -157,10 +155,6 @@ class Explainer::Work {
     }
   }
 
-  std::span<const float> row(std::span<const float> values, int64_t i, int64_t n_cols) const {
-    return values.subspan(size_of(i * n_cols), size_of(n_cols));
-  }
-
   int64_t n_not_attributed() const {
     return std::clamp<int64_t>(first_attributed_ - begin_, 0, end_ - begin_);
   }
@@ -201,16 +195,9 @@ class Explainer::Work {
                keys + kv_head * spec_.head_dim, stride, spec_.head_dim, begin, scale},
               scratch, weights);
           for (int64_t t = begin; t < end; ++t)
-            map.add_row(row(weights, t - begin, end).first(size_of(t + 1)), copies_);
+            map.add_row(row_of(weights, t - begin, end).first(size_of(t + 1)), copies_);
         }
       }
-    });
-  }
-
-  // Calls `work` with the number of each row of the chunk, on all threads.
-  void for_rows(const std::function<void(int64_t)>& work) {
-    pool_.for_ranges(end_ - begin_, kRowsPerThread, [&](int64_t from, int64_t to, int /*thread*/) {
-      for (int64_t i = from; i < to; ++i) work(i);
     });
   }
 
@@ -222,7 +209,9 @@ class Explainer::Work {
                     [&](const ColumnPart& part) { reader_.see(part); });
     const auto first = std::ssize(to);
     to.resize(size_of(first + end_ - begin_));
-    for_rows([&](int64_t i) { to[size_of(first + i)] = reader_.prediction(i); });
+    pool_.for_ranges(end_ - begin_, kRowsPerThread, [&](int64_t from, int64_t end, int /*thread*/) {
+      for (int64_t i = from; i < end; ++i) to[size_of(first + i)] = reader_.prediction(i);
+    });
   }
 
   // Logits after token t predict token t + 1, so its surprise is known where the text goes on:
@@ -269,8 +258,7 @@ class Explainer::Work {
   Model& model_;
   ProbeExecutor& probe_;
   const DecoderSpec& spec_;
-  const std::vector<int32_t> ids_storage_;
-  const std::span<const int32_t> ids_;
+  const std::vector<int32_t> ids_;
   const std::vector<int32_t> copies_;  // earlier_copies of the text
   const ExplainOptions options_;
   const std::unique_ptr<ThreadPool> own_pool_;  // beside an executor without threads

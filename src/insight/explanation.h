@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "insight/activation_sizes.h"

@@ -67,7 +67,7 @@ class LogitReader {
   // A call of `see` uses one of these alone, so there are as many as calls at once.
   std::vector<std::unique_ptr<Rankings>> rankings_;
   std::vector<Rankings*> free_;
-  std::mutex mutex_;  // of the two
+  std::mutex mutex_;  // guards rankings_ and free_
 };
 
 // How surprised a reader is by a token of this probability, in bits: -log2 p. A token of

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 
 #include "base/check.h"
@@ -17,21 +16,13 @@ constexpr SvgInk kBefore{"before", "#7a869a", 2, "5 4"};
 constexpr SvgInk kAfter{"after", "#0072b2", 2};
 constexpr SvgInk kContext{"context", "#b3541e", 1, "2 3"};
 
-// A pair with frequency f turns by f radians per token, so a full turn takes 2 pi / f tokens.
-std::vector<double> wavelengths_of(const std::vector<double>& frequencies) {
-  std::vector<double> wavelengths;
-  wavelengths.reserve(frequencies.size());
-  for (const double frequency : frequencies)
-    wavelengths.push_back(2 * std::numbers::pi / frequency);
-  return wavelengths;
-}
-
-// One point for each pair.
-std::vector<SvgPoint> points_of(const std::vector<double>& wavelengths) {
+// One point for each pair. A pair with frequency f turns by f radians per token, so a full turn
+// takes 2 pi / f tokens.
+std::vector<SvgPoint> wavelengths_of(const std::vector<double>& frequencies) {
   std::vector<SvgPoint> points;
-  points.reserve(wavelengths.size());
-  for (const double wavelength : wavelengths)
-    points.push_back({static_cast<double>(points.size()), wavelength});
+  points.reserve(frequencies.size());
+  for (const double frequency : frequencies)
+    points.push_back({static_cast<double>(points.size()), 2 * std::numbers::pi / frequency});
   return points;
 }
 
@@ -43,13 +34,13 @@ std::string rope_chart(const DecoderSpec& spec) {
   LIMPID_CHECK(UnsupportedError,
                spec.position == PositionKind::kRope && !rope.inverse_frequencies.empty(),
                "a {} model has no rotary positions to draw", spec.architecture);
-  const std::vector<double> before = wavelengths_of(rope_frequencies(rope.base, rope.n_rot));
-  const std::vector<double> after = wavelengths_of(rope.inverse_frequencies);
+  const std::vector<SvgPoint> before = wavelengths_of(rope_frequencies(rope.base, rope.n_rot));
+  const std::vector<SvgPoint> after = wavelengths_of(rope.inverse_frequencies);
   const auto n_ctx = static_cast<double>(spec.n_ctx_train);
-  const double longest =
-      std::max({*std::ranges::max_element(before), *std::ranges::max_element(after), n_ctx});
-  const double shortest =
-      std::min(*std::ranges::min_element(before), *std::ranges::min_element(after));
+  const double longest = std::max({std::ranges::max(before, {}, &SvgPoint::y).y,
+                                   std::ranges::max(after, {}, &SvgPoint::y).y, n_ctx});
+  const double shortest = std::min(std::ranges::min(before, {}, &SvgPoint::y).y,
+                                   std::ranges::min(after, {}, &SvgPoint::y).y);
   Svg svg(720, 420,
           fmt::format("Rotary positions: {} of {} elements of a head, base {:g}, scaling {}",
                       rope.n_rot, spec.head_dim, rope.base, rope.scaling));
@@ -63,8 +54,8 @@ std::string rope_chart(const DecoderSpec& spec) {
               kAfter);
   plot.axes("pair of elements of a head", "tokens in one turn");
   plot.level(n_ctx, fmt::format("the context, {} tokens", n_ctx), kContext);
-  plot.curve(points_of(after), kAfter, "after");
-  plot.curve(points_of(before), kBefore, "before");
+  plot.curve(after, kAfter, "after");
+  plot.curve(before, kBefore, "before");
   return svg.str();
 }
 

@@ -1,7 +1,6 @@
 #include "insight/row_kernels.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include "executor/cpu/isa.h"

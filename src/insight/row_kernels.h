@@ -76,6 +76,11 @@ class Ranking {
   std::vector<RankedNumber> kept_;
 };
 
+// Row i of values [n_rows, n_cols].
+inline std::span<const float> row_of(std::span<const float> values, int64_t i, int64_t n_cols) {
+  return values.subspan(static_cast<size_t>(i * n_cols), static_cast<size_t>(n_cols));
+}
+
 // x . y in f64, as four sums side by side, so that an addition need not wait for the one before.
 double dot_f64(std::span<const float> x, std::span<const float> y);
 

@@ -45,7 +45,7 @@ class StepTracer final : public DelegatingExecutor {
   // An empty function ends it.
   void set_show(Show show);
 
-  // What ops can be called: by the names of ops, of the model's matrices, and of places.
+  // All names by which an op can be asked for: those of ops, of the model's matrices, of places.
   std::vector<std::string> op_names() const;
 
   Weight load_weight(const WeightSource& source) override;

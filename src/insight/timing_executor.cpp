@@ -88,11 +88,11 @@ void TimingExecutor::enter(std::string_view op) {
   auto found = times_.find(op);
   if (found == times_.end()) found = times_.emplace(op, OpTime{.op = std::string(op)}).first;
   current_ = &found->second;
-  begin_ = Clock::now();
+  watch_ = Stopwatch();
 }
 
 void TimingExecutor::leave() {
-  current_->seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
+  current_->seconds += watch_.seconds();
   ++current_->n_calls;
 }
 

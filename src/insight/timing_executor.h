@@ -2,12 +2,12 @@
 // executor and adds up the wall-clock time, by op and by the weights that the op uses.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "executor/delegating_executor.h"
 #include "insight/flop_count.h"
 
@@ -21,7 +21,7 @@ struct OpTime {
   uint64_t n_weight_bytes = 0;  // of matrices, as in the file, added up over the calls
   // Of products with matrices 2 for each weight and row; of attention 4 for each element of a head,
   // token and position that it reads.
-  FlopCount flops;
+  FlopCount flops{};
 
   // The least time that a machine of these limits, a second, needs to read the weights and to
   // multiply with them, as a share of `seconds`: the larger of the two. NaN for an op without
@@ -59,7 +59,6 @@ class TimingExecutor final : public DelegatingExecutor {
   template <typename Run>
   void time_linear(const Activation& x, std::span<const Projection> projections, Run run);
 
-  using Clock = std::chrono::steady_clock;
   struct Matrix {
     std::string kind;  // the tensor's name without block and suffix: "attn_q"
     uint64_t n_bytes;
@@ -70,7 +69,7 @@ class TimingExecutor final : public DelegatingExecutor {
   std::string linear_label_;            // the name of the `linear` in progress
   std::map<std::string, OpTime, std::less<>> times_;
   OpTime* current_ = nullptr;
-  Clock::time_point begin_;
+  Stopwatch watch_;  // of the op in progress
 };
 
 }  // namespace limpid

@@ -175,15 +175,21 @@ WeightStatistics weight_statistics(std::span<const float> values, int64_t n_rows
   return result;
 }
 
-double relative_difference(std::span<const float> a, std::span<const float> b) {
-  double size = 0;
-  double difference = 0;
+void Distance::add(std::span<const float> a, std::span<const float> b) {
   for (size_t i = 0; i < a.size(); ++i) {
-    const double d = static_cast<double>(b[i]) - a[i];
-    size += static_cast<double>(a[i]) * a[i];
+    const double x = a[i];
+    const double d = static_cast<double>(b[i]) - x;
+    size += x * x;
     difference += d * d;
   }
-  return difference == 0 ? 0 : std::sqrt(difference / size);
+}
+
+double Distance::value() const { return difference == 0 ? 0 : std::sqrt(difference / size); }
+
+double relative_difference(std::span<const float> a, std::span<const float> b) {
+  Distance distance;
+  distance.add(a, b);
+  return distance.value();
 }
 
 }  // namespace limpid

@@ -35,7 +35,15 @@ struct WeightStatistics {
 WeightStatistics weight_statistics(std::span<const float> values, int64_t n_rows, int64_t n_cols,
                                    int n_singular, ThreadPool& pool);
 
-// ||b - a|| / ||a||, of two tensors of one size; 0 where both are zeros.
+// How far b is from a, as a share of the length of a: ||b - a|| / ||a||, over all that is added.
+struct Distance {
+  double size = 0;  // sums of squares: of a, and of b - a
+  double difference = 0;
+
+  void add(std::span<const float> a, std::span<const float> b);
+  double value() const;
+};
+// The same of two tensors of one size; 0 where both are zeros.
 double relative_difference(std::span<const float> a, std::span<const float> b);
 
 }  // namespace limpid

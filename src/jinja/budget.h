@@ -72,8 +72,8 @@ class Budget {
   void spend_step() { spend(kUnitsPerStep); }
   void spend_bytes(size_t n) { spend(static_cast<int64_t>(n / 128) + 1); }
 
-  // For buffers that are not Objects yet.
-  // Call before allocating. Throws Fault when more than max_bytes would be alive.
+  // For a buffer that is not an Object yet: call before allocating. Throws Fault when more than
+  // max_bytes would be alive.
   void check_room(size_t bytes) const {
     if (bytes > static_cast<size_t>(max_bytes_ - bytes_alive_)) {
       throw Fault("the template needs more memory than the limit allows");

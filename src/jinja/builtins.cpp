@@ -10,8 +10,7 @@ namespace {
 
 // Tables have at most a few dozen rows, so they are searched in order.
 const Builtin* find(std::span<const Builtin> table, std::string_view name) {
-  const auto row = std::find_if(table.begin(), table.end(),
-                                [&](const Builtin& builtin) { return builtin.name == name; });
+  const auto row = std::ranges::find(table, name, &Builtin::name);
   return row == table.end() ? nullptr : &*row;
 }
 
@@ -36,7 +35,7 @@ bool is_left_out(const Value& of, std::string_view name) {
       : of.is(Kind::kRange) ? std::span<const std::string_view>(kOfRanges)
       : of.is_sequence()    ? std::span<const std::string_view>(kOfSequences)
                             : std::span<const std::string_view>();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -69,8 +68,7 @@ BuiltinCall::BuiltinCall(Interpreter& caller, const Builtin& builtin, const Valu
     : interpreter(caller), budget(caller.budget()), self(on), arguments(given) {
   if (builtin.passing == Builtin::Passing::kAny) return;
   const auto& names = builtin.parameters;
-  const size_t n_parameters =
-      static_cast<size_t>(std::find(names.begin(), names.end(), "") - names.begin());
+  const size_t n_parameters = static_cast<size_t>(std::ranges::find(names, "") - names.begin());
   if (given.positional.size() > n_parameters) {
     fail("{} takes at most {} arguments, not {}", builtin.name, n_parameters,
          given.positional.size());
@@ -80,8 +78,7 @@ BuiltinCall::BuiltinCall(Interpreter& caller, const Builtin& builtin, const Valu
   }
   for (size_t i = 0; i < given.positional.size(); ++i) bound_[i] = &given.positional[i];
   for (const auto& [name, value] : given.named) {
-    const auto place =
-        static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    const auto place = static_cast<size_t>(std::ranges::find(names, name) - names.begin());
     if (name.empty() || place >= n_parameters) {
       fail("{} takes no argument '{}'", builtin.name, name);
     }

@@ -14,7 +14,7 @@ bool is_mutator(const Value& of, std::string_view name) {
   constexpr std::string_view kOfLists[] = {"append", "clear", "pop",    "reverse",
                                            "insert", "sort",  "extend", "remove"};
   const auto has = [name](const auto& names) {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+    return std::ranges::find(names, name) != std::end(names);
   };
   return (of.is(Kind::kDict) && has(kOfDicts)) || (of.is(Kind::kList) && has(kOfLists));
 }

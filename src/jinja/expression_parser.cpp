@@ -154,7 +154,7 @@ ExpressionPtr ExpressionParser::binary(size_t level) {
   const auto operand = [&] { return level == kTightest ? unary() : binary(level + 1); };
   ExpressionPtr left = operand();
   while (true) {
-    const auto* row = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const Row& r) {
+    const auto* row = std::ranges::find_if(kOperators, [&](const Row& r) {
       return r.level == level && stream_.at_operator(r.symbol);
     });
     if (row == std::end(kOperators)) return left;

@@ -92,9 +92,9 @@ Value global_strftime_now(BuiltinCall& call) {
 
 enum class Part : uint8_t { kKeys, kValues, kItems };
 
-template <Part part>
 // keys(), values() and items(). A view is made of the entries at the call, which nothing can
 // change.
+template <Part part>
 Value dict_view(BuiltinCall& call) {
   constexpr std::string_view kTypes[] = {"dict_keys", "dict_values", "dict_items"};
   const Entries& entries = call.self.as<DictObject>().entries;

@@ -145,9 +145,8 @@ class JsonWriter {
     own("}");
   }
 
-  // Writes one character of a string. Characters beyond the basic plane become two surrogates when
-  // only ASCII is allowed: U+1F600 is \ud83d\ude00.
-  // `shown` is how the text writes `c`.
+  // Writes one character of a string; `shown` is how the text writes `c`. Characters beyond the
+  // basic plane become two surrogates when only ASCII is allowed: U+1F600 is \ud83d\ude00.
   void append_character(std::string& out, char32_t c, std::string_view shown) const {
     constexpr std::string_view kEscaped = "\"\\\n\r\t\f\b";
     constexpr std::string_view kLetters = "\"\\nrtfb";

@@ -71,9 +71,8 @@ class Lexer {
     if (!text.empty()) emit(TokenKind::kData, at, std::string(text));
   }
 
-  // A line begins at the start of the template, after a newline of this text, or after a tag
-  // whose newline was dropped (line_starting_).
-  // Trims the text before a tag.
+  // Trims the text before a tag. A line begins at the start of the template, after a newline of
+  // this text, or after a tag whose newline was dropped (line_starting_).
   std::string_view before_tag(std::string_view text, char sign, bool may_lstrip) const {
     if (sign == '-') return strip(text, Side::kRight);
     if (sign == '+' || !may_lstrip) return text;
@@ -143,10 +142,10 @@ class Lexer {
     fail(open, "missing end of raw directive");
   }
 
-  // Spaces separate tokens and are dropped. Each reader below tries one kind of token at at_ and
-  // says whether it was there; operators come last and must match.
   // Tokens of an expression or a statement, up to `close`. Where the template ends first, the
-  // parser names the tag that is open.
+  // parser names the tag that is open. Spaces separate tokens and are dropped. Each reader below
+  // tries one kind of token at at_ and says whether it was there; operators come last and must
+  // match.
   void tag_tokens(TokenKind end_kind, std::string_view close) {
     std::string open_brackets;
     while (at_ < source_.size() && !(open_brackets.empty() && end(end_kind, close))) {
@@ -178,8 +177,7 @@ class Lexer {
   }
 
   // The end of an exponent (e3, E-5) at `at`, or `at` when there is none: 1e is the number 1 and
-  // the
-  // name e.
+  // the name e.
   size_t exponent_end(size_t at) const {
     if (at >= source_.size() || (source_[at] != 'e' && source_[at] != 'E')) return at;
     size_t digits = at + 1;
@@ -285,8 +283,8 @@ class Lexer {
     constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
                                                "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
                                                ">",  "<",  "=",  ".",  ":",  "|",  ",", ";"};
-    const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
-                                     [&](std::string_view op) { return starts(op, at_); });
+    const auto* found =
+        std::ranges::find_if(kOperators, [&](std::string_view op) { return starts(op, at_); });
     if (found == std::end(kOperators)) fail(at_, "unexpected character");
     const char c = (*found)[0];
     if (c == '(') open_brackets += ')';

@@ -66,7 +66,6 @@ std::vector<Token> tokenize(std::string_view source);
 // parsers are nested. at_… asks about the current token. skip_… moves past it if it is the wanted
 // one. expect_… does the same, and otherwise fails with a message that names the expected and the
 // current token.
-
 class TokenStream {
  public:
   TokenStream(std::vector<Token> tokens, int64_t max_depth)

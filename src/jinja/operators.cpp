@@ -131,15 +131,14 @@ std::optional<int> order_of_numbers(const Value& a, const Value& b) {
 
 // Item by item; lists and tuples are compared only with their own kind.
 bool equal_sequences(Budget& budget, const std::vector<Value>& a, const std::vector<Value>& b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(),
-                    [&](const Value& x, const Value& y) { return equals(budget, x, y); });
+  return std::ranges::equal(a, b,
+                            [&](const Value& x, const Value& y) { return equals(budget, x, y); });
 }
 
 // The order of entries does not count.
 bool equal_dicts(Budget& budget, const DictObject& a, const DictObject& b) {
   if (a.entries.size() != b.entries.size()) return false;
-  return std::all_of(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
+  return std::ranges::all_of(a.entries, [&](const auto& entry) {
     const Value* other = b.find(budget, entry.first);
     return other != nullptr && equals(budget, entry.second, *other);
   });
@@ -278,7 +277,7 @@ bool contains(Budget& budget, const Value& container, const Value& item) {
   const auto is_item = [&](const Value& other) { return equals(budget, other, item); };
   if (container.is_sequence()) {
     const auto& items = container.as<SequenceObject>().items;
-    return std::any_of(items.begin(), items.end(), is_item);
+    return std::ranges::any_of(items, is_item);
   }
   if (!container.is(Kind::kGenerator)) return false;
   for (Value other; container.as<GeneratorObject>().next(other);) {

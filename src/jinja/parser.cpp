@@ -32,8 +32,8 @@ class Parser {
   // `ends` is empty.
   Body body(Names ends) {
     const auto at_end = [&] {
-      return std::any_of(ends.begin(), ends.end(),
-                         [&](std::string_view name) { return stream_.at_name(name); });
+      return std::ranges::any_of(ends,
+                                 [&](std::string_view name) { return stream_.at_name(name); });
     };
     Body statements;
     while (true) {

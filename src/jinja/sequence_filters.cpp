@@ -73,7 +73,7 @@ Value filter_first(BuiltinCall& call) {
 Values reversed(BuiltinCall& call) {
   if (!length_of(call.self)) fail("'{}' object is not reversible", python_type_name(call.self));
   Values items = to_vector(call.budget, call.self);
-  std::reverse(items.begin(), items.end());
+  std::ranges::reverse(items);
   return items;
 }
 
@@ -118,7 +118,7 @@ Value filter_reverse(BuiltinCall& call) {
   }
   if (!call.self.is(Kind::kGenerator)) return make_generator(call.budget, reversed(call));
   Values items = to_vector(call.budget, call.self);
-  std::reverse(items.begin(), items.end());
+  std::ranges::reverse(items);
   return make_list(call.budget, std::move(items));
 }
 
@@ -162,8 +162,8 @@ Value filter_dictsort(BuiltinCall& call) {
   return sorted(call, std::move(keyed), call.truth(2, false));
 }
 
-template <Comparison better>
 // min and max: the first of the best items.
+template <Comparison better>
 Value extreme(BuiltinCall& call) {
   const ItemLookup lookup(call.interpreter, call.value_or(1, Value()), !call.truth(0, false));
   std::optional<Value> best;

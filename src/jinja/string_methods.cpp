@@ -9,8 +9,8 @@
 namespace limpid::jinja {
 namespace {
 
-template <Side side>
 // strip, lstrip and rstrip: of white space, or of a set of characters.
+template <Side side>
 Value stripped(BuiltinCall& call) {
   std::optional<std::string_view> characters;
   if (call.has_value(0)) characters = call.string(0);
@@ -58,7 +58,7 @@ Value affix(BuiltinCall& call) {
   if (!call[0].is(Kind::kTuple)) return Value(matches(call[0]));
   const auto& candidates = call[0].as<SequenceObject>().items;
   call.budget.spend(static_cast<int64_t>(candidates.size()));
-  return Value(std::any_of(candidates.begin(), candidates.end(), matches));
+  return Value(std::ranges::any_of(candidates, matches));
 }
 
 // If the text is marked as safe, the replacement is escaped, because it might come from a user.

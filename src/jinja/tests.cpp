@@ -20,8 +20,8 @@ Value comparing(BuiltinCall& call) {
   return Value(compare(call.budget, how, call.self, call[0]));
 }
 
-template <int64_t wanted>
 // even and odd.
+template <int64_t wanted>
 Value remainder_of_two(BuiltinCall& call) {
   const Value rest = binary(call.budget, BinaryOperator::kMod, call.self, Value(int64_t{2}));
   return Value(rest.is_number() && rest.real() == static_cast<double>(wanted));

@@ -28,11 +28,10 @@ namespace limpid::jinja {
 // kTemplate: the template spells the byte out, in its text or in a string literal (or it is part of
 // BOS or EOS). kData: everything else, that is messages, tools and variables, and what the
 // interpreter makes itself, such as digits and quotation marks. Only control tokens whose bytes are
-// all kTemplate count as such.
+// all kTemplate count as such: '<|' + role + '|>' does only because chat_template.cpp declares the
+// usual roles to be text of the template.
 enum class Origin : uint8_t { kTemplate, kData };
 
-// A control token cannot be made of pieces of both origins either: '<|' + role + '|>' counts as a
-// control token only because chat_template.cpp declares the usual roles to be text of the template.
 class TracedText;
 
 // A part of a text, or plain bytes of one origin. Valid as long as the bytes that it shows.
@@ -45,10 +44,9 @@ class TracedView {
   std::string_view bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
   size_t memory() const;  // of the part as a text of its own
-  // A builtin cuts pieces out of bytes() with std::string_view alone (find, substr, split) and asks
-  // here for the origins of a piece. The address of a piece tells its position, so positions need
-  // not be passed along. The part that `cut` shows, a view cut out of bytes(). Bytes from elsewhere
-  // count as data.
+  // The part that `cut` shows, a view cut out of bytes(). Bytes from elsewhere count as data. A
+  // builtin cuts pieces out of bytes() with std::string_view alone (find, substr, split) and asks
+  // here for the origins of a piece, whose address tells its position.
   TracedView part(std::string_view cut) const;
   // The one origin of all bytes of `cut`, a view cut out of bytes(): data if any byte is data.
   Origin origin(std::string_view cut) const;

@@ -25,9 +25,7 @@ enum class Case : uint8_t { kLower, kUpper, kTitle };
 // becomes σ, also at the end of a word, where Python has ς.
 void append_in_case(std::string& out, char32_t c, Case wanted) {
   const auto* end = kLetterCases + kLetterCaseCount;
-  const auto* row =
-      std::lower_bound(kLetterCases, end, c,
-                       [](const LetterCase& known, char32_t key) { return known.letter < key; });
+  const auto* row = std::ranges::lower_bound(kLetterCases, end, c, {}, &LetterCase::letter);
   const auto letter = static_cast<utf8proc_int32_t>(c);
   if (row != end && row->letter == c) {
     out += wanted == Case::kLower ? row->lower : wanted == Case::kUpper ? row->upper : row->title;
@@ -140,10 +138,10 @@ std::string_view strip(std::string_view text, Side side,
   std::u32string set;
   if (characters) {
     for (size_t at = 0; at < characters->size();) set.push_back(next_code_point(*characters, at));
-    std::sort(set.begin(), set.end());
+    std::ranges::sort(set);
   }
   const auto drops = [&](char32_t c) {
-    return characters ? std::binary_search(set.begin(), set.end(), c) : is_space(c);
+    return characters ? std::ranges::binary_search(set, c) : is_space(c);
   };
   size_t begin = 0;
   size_t end = text.size();

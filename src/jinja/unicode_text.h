@@ -30,10 +30,9 @@ TracedText to_upper(TracedView text);
 TracedText to_title(TracedView text);  // str.title: words begin after what has no case
 TracedText to_capitalized(TracedView text);
 
-// `characters` empty: white space. Keeps the bytes between.
-// Removes characters from one end or both. The result is a view of `text`, so its origins can be
-// asked.
 enum class Side : uint8_t { kLeft, kRight, kBoth };
+// Removes white space, or else `characters`, from one end or both. The result is a view of `text`,
+// so its origins can be asked.
 std::string_view strip(std::string_view text, Side side,
                        std::optional<std::string_view> characters = {});
 

@@ -1,7 +1,6 @@
 #include "layouts/gpt2.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <array>
 
 #include "checkpoint/metadata.h"
@@ -26,10 +25,9 @@ constexpr std::array kActivations = {
 // The value of hidden_activation for a function's name in torch or transformers; nothing for an
 // unknown name.
 std::optional<std::string> canonical_activation(std::string_view name) {
-  for (const Activation& activation : kActivations) {
-    if (activation.theirs == name) return std::string(activation.ours);
-  }
-  return std::nullopt;
+  const auto* found = std::ranges::find(kActivations, name, &Activation::theirs);
+  if (found == kActivations.end()) return std::nullopt;
+  return std::string(found->ours);
 }
 
 // Reads the context, which has several names. Throws FormatError when two of the names are present

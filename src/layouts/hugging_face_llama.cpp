@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "checkpoint/metadata.h"
 #include "layouts/rope_scaling.h"
 
@@ -153,9 +153,9 @@ struct HuggingFaceRope {
 };
 
 // Reads rope_theta, partial_rotary_factor and rope_scaling (`rope_type`, or the older key `type`).
-// transformers 5 keeps all of them in one block, `rope_parameters`, which is read too. Throws
-// UnsupportedError for a type other than default, linear and llama3.
-// Values in the block take precedence over the same keys at the top level.
+// transformers 5 keeps all of them in one block, `rope_parameters`, which is read too; its values
+// take precedence over the same keys at the top level. Throws UnsupportedError for a type other
+// than default, linear and llama3.
 HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int64_t n_ctx) {
   const bool newer = config.contains("rope_parameters.rope_type") ||
                      config.contains("rope_parameters.rope_theta") ||

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
 
 #include "base/check.h"
 #include "checkpoint/metadata.h"
@@ -87,7 +86,7 @@ Metadata keys_of(const NamedConfiguration& named) {
     below.number("attention.layer_norm_epsilon", 1e-5);
     return keys;
   }
-  const bool is_qwen = std::string_view(named.architecture).starts_with("qwen");
+  const bool is_qwen = named.architecture.starts_with("qwen");
   below.number("attention.layer_norm_rms_epsilon", is_qwen ? 1e-6 : 1e-5);
   below.integer("attention.head_count_kv", named.n_kv_heads);
   below.integer("attention.key_length", named.head_dim);

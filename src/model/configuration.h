@@ -2,14 +2,12 @@
 // estimate memory and speed before anything is downloaded.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "checkpoint/checkpoint.h"
 #include "layouts/model_classes.h"
-#include "model/decoder_spec.h"
 
 namespace limpid {
 

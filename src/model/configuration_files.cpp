@@ -1,5 +1,4 @@
 // Reads config.json and params.json without the weights that belong to them.
-#include <fmt/format.h>
 
 #include <array>
 #include <filesystem>

@@ -8,23 +8,19 @@
 #include "layouts/lora_adapter.h"
 #include "model/registry.h"
 #include "tensor/codec.h"
-#include "tensor/quantize_row.h"
 
 namespace limpid {
 namespace {
 
 // The merged matrix in a plain type. Where a sum is too large for f16, it would become infinite.
-Tensor in_type(const Checkpoint& source, const std::string& name, DType dtype, Tensor merged,
+Tensor in_type(const Checkpoint& source, const std::string& name, DType dtype, const Shape& shape,
                const std::vector<float>& values) {
-  if (dtype == DType::kF32) return merged;
-  Tensor result(dtype, merged.shape());
-  quantize_row(dtype, values, {}, result.data());
+  if (dtype == DType::kF32) return Tensor::of(shape, values);
+  Tensor result(dtype, shape);
+  encode_row(dtype, values, result.data());
   const std::vector<float> stored = decode(result.view());
-  const auto is_lost = [&](size_t i) {
-    return std::isfinite(values[i]) && !std::isfinite(stored[i]);
-  };
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!is_lost(i)) continue;
+    if (std::isfinite(stored[i]) || !std::isfinite(values[i])) continue;
     throw_format_error(source.path, name,
                        "is {} with its adapters at element {}, which {} cannot represent; choose "
                        "bf16 or f32 for the result",
@@ -62,7 +58,7 @@ Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t 
     }
   }
   const std::vector<float> rounded(sums.begin(), sums.end());
-  return in_type(source, name, dtype, Tensor::of(base.shape, rounded), rounded);
+  return in_type(source, name, dtype, base.shape, rounded);
 }
 
 // The file type of GGUF is that of most weights. It is that of f32 where merging made most of them

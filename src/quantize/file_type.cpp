@@ -1,6 +1,5 @@
 #include "quantize/file_type.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -154,10 +153,10 @@ const FileType& file_type_from_name(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (lower == "q3_k" || lower == "q4_k" || lower == "q5_k") lower += "_m";
-  for (const FileType& type : kFileTypes) {
-    if (type.name == lower) return type;
-  }
-  throw ArgumentError(fmt::format("unknown type '{}'; the types are {}", name, file_type_names()));
+  const auto* found = std::ranges::find(kFileTypes, lower, &FileType::name);
+  LIMPID_CHECK(ArgumentError, found != kFileTypes.end(), "unknown type '{}'; the types are {}",
+               name, file_type_names());
+  return *found;
 }
 
 std::vector<std::string> file_type_list() {

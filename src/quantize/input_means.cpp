@@ -88,8 +88,7 @@ InputMean mean_of(const InputRecorder::Sums& sums) {
 std::map<std::string, InputMean, std::less<>> run_over_text(
     const Checkpoint& checkpoint, int n_threads,
     const std::function<bool(uint64_t, uint64_t)>& progress) {
-  auto executor =
-      std::make_unique<InputRecorder>(make_cpu_executor({.n_threads = n_threads, .isa = {}}));
+  auto executor = std::make_unique<InputRecorder>(make_cpu_executor({.n_threads = n_threads}));
   InputRecorder& recorder = *executor;
   const DecoderSpec spec = read_spec(checkpoint);
   const std::vector<int32_t> tokens = tokens_for(checkpoint, spec);

@@ -12,8 +12,8 @@ namespace limpid {
 // there are two. Proxies have got it wrong, so nothing with two lengths is accepted.
 HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
   const auto count = [&](std::string_view name) {
-    return std::count_if(request.headers.begin(), request.headers.end(),
-                         [&](const auto& header) { return same_name(header.first, name); });
+    return std::ranges::count_if(request.headers,
+                                 [&](const auto& header) { return same_name(header.first, name); });
   };
   const auto n_hosts = count("Host");
   if (n_hosts > 1 || (n_hosts == 0 && !is_http_1_0)) return {400, "the request needs one Host"};

@@ -41,8 +41,7 @@ bool is_listed(std::string_view host, const std::vector<std::string>& list) {
 }  // namespace
 
 bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 std::vector<std::string> split_list(std::string_view list, char separator) {
@@ -90,7 +89,7 @@ std::string query_value(std::string_view query, std::string_view name) {
     const size_t equals = std::min(entry.find('='), entry.size());
     if (entry.substr(0, equals) != name) continue;
     std::string value(entry.substr(std::min(equals + 1, entry.size())));
-    std::replace(value.begin(), value.end(), '+', ' ');
+    std::ranges::replace(value, '+', ' ');
     return percent_decoded(value).value_or("");
   }
   return "";

@@ -17,8 +17,7 @@ void JsonField::fail(const std::string& problem) const {
 
 bool JsonField::is_empty() const {
   const Json& value = *value_;
-  if (value.is_object())
-    return std::ranges::all_of(value, [](const Json& member) { return member.is_null(); });
+  if (value.is_object()) return std::ranges::all_of(value, &Json::is_null);
   if (value.is_string()) return value.get_ref<const std::string&>().empty();
   return value.is_null() || value == false || value == 0 || (value.is_array() && value.empty());
 }

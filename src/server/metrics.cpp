@@ -93,7 +93,7 @@ class MetricsPrinter {
 // Each bucket counts alone here. The format wants each to count those before it too, which print()
 // adds up: print() runs seldom, and observe() runs for each request.
 void Histogram::observe(double value) {
-  const auto bound = std::lower_bound(bounds_.begin(), bounds_.end(), value);
+  const auto bound = std::ranges::lower_bound(bounds_, value);
   ++counts_[static_cast<size_t>(bound - bounds_.begin())];
   sum_ += value;
 }

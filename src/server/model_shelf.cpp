@@ -134,9 +134,8 @@ Scheduler::Usage ModelShelf::usage_of(const Place& place) {
 }
 
 ModelShelf::Entry ModelShelf::entry_of(const Place& place) {
-  Entry entry{place.shelved.card, place.state, place.has_failed, place.metrics, place.props, {}};
-  entry.usage = usage_of(place);
-  return entry;
+  return {place.shelved.card, place.state, place.has_failed,
+          place.metrics,      place.props, usage_of(place)};
 }
 
 ModelShelf::Entry ModelShelf::look_at(std::string_view asked) {

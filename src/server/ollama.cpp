@@ -112,7 +112,7 @@ std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& bo
     const auto system = body.find("system");
     if (system && !system->is_empty())
       system->fail("cannot be beside raw: a raw prompt has no roles");
-    return encode_text(call.served, text);
+    return call.served.tokenizer().encode(text);
   }
   const Json messages = Json::array({{{"role", "user"}, {"content", text}}});
   return encode_messages(call.served, JsonField(messages, "prompt"), settings,

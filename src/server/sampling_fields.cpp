@@ -39,10 +39,9 @@ float read_bias(const JsonField& field, const Json& bias) {
 
 void add_text(const JsonField& field, std::string_view text, float bias, FieldTarget target) {
   if (target.tokenizer == nullptr) field.fail("names a text, and the model has no tokenizer");
-  EncodeOptions options;
-  options.add_special = false;
   auto& biases = target.settings.generation.sampler.logit_bias;
-  for (const TokenId id : target.tokenizer->encode(text, options)) biases.push_back({id, bias});
+  for (const TokenId id : target.tokenizer->encode(text, {.add_special = false}))
+    biases.push_back({id, bias});
 }
 
 // A name in the form of an object: a token id, or in llama-server also a text.
@@ -109,9 +108,9 @@ void read_samplers(const JsonField& field, FieldTarget target) {
       {'p', "top_p"},     {'m', "min_p"},       {'x', "xtc"},   {'t', "temperature"}};
   std::string order;
   const auto add = [&](const std::string& name) {
-    const bool is_known = std::any_of(by_letter.begin(), by_letter.end(),
-                                      [&](const auto& letter) { return letter.second == name; });
     if (name == "dry") return;  // DRY does nothing: a dry_multiplier other than 0 is refused
+    const bool is_known =
+        std::ranges::any_of(by_letter, [&](const auto& letter) { return letter.second == name; });
     if (!is_known) field.fail(fmt::format("has an unknown sampler '{}'", name));
     order += (order.empty() ? "" : ";") + name;
   };

@@ -122,10 +122,6 @@ std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
   return served.engine().adapter_mixes().find(served.adapters->factors(settings.adapter_scales));
 }
 
-std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text) {
-  return served.tokenizer().encode(text);
-}
-
 namespace {
 
 // "text" or {"prompt_string": "text"}; nothing for anything else.
@@ -140,11 +136,10 @@ std::optional<std::string> prompt_text(const JsonField& field) {
 // Texts after the first part of a prompt continue the prompt. Example: ["Once", 257, " time"] is
 // one prompt. Only "Once" gets what a tokenizer puts before a text, such as BOS.
 std::vector<TokenId> read_prompt(const ServedModel& served, const JsonField& field) {
-  if (const auto text = prompt_text(field)) return encode_text(served, *text);
+  if (const auto text = prompt_text(field)) return served.tokenizer().encode(*text);
   std::vector<TokenId> ids;
   for (const JsonField& part : field.elements()) {
-    EncodeOptions options;
-    options.at_start = options.add_special = ids.empty();
+    const EncodeOptions options{.add_special = ids.empty(), .at_start = ids.empty()};
     if (const auto text = prompt_text(part)) {
       served.tokenizer().encode(*text, options, ids);
     } else {
@@ -154,9 +149,7 @@ std::vector<TokenId> read_prompt(const ServedModel& served, const JsonField& fie
   return ids;
 }
 
-bool has_numbers(const Json& json) {
-  return std::any_of(json.begin(), json.end(), [](const Json& part) { return part.is_number(); });
-}
+bool has_numbers(const Json& json) { return std::ranges::any_of(json, &Json::is_number); }
 
 }  // namespace
 

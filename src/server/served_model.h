@@ -63,9 +63,6 @@ Json model_props(const ServedModel& served);
 std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
                                               const RequestSettings& settings);
 
-// Plain text: text of control tokens in it stays text.
-std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text);
-
 // One or several prompts: "text", [ids], [ids and "texts", mixed], or an array of these in which no
 // number stands. {"prompt_string": "text"} is a text. Throws ApiError.
 std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field);

@@ -108,9 +108,9 @@ class ByteTrie::Builder {
   }
   // Returns whether the base is not used yet and the indices of all children are free.
   bool fits(size_t base) const {
-    return !is_set(base_used_, base) &&
-           std::all_of(children_.begin(), children_.end(),
-                       [&](const Child& child) { return is_set(free_, base ^ child.byte); });
+    return !is_set(base_used_, base) && std::ranges::all_of(children_, [&](const Child& child) {
+      return is_set(free_, base ^ child.byte);
+    });
   }
   static bool is_set(const std::vector<Bits>& bits, size_t i) {
     return (bits[i / kBlock][i % kBlock / 64] >> i % 64 & 1) != 0;

@@ -38,7 +38,7 @@ constexpr std::string_view kRoles[] = {"system",      "developer", "user",     "
 jinja::Value value_of(jinja::Budget& budget, const std::string& key, const ordered_json& value) {
   if (key == "role" && value.is_string()) {
     const auto& role = value.get_ref<const std::string&>();
-    if (std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles))
+    if (std::ranges::find(kRoles, role) != std::end(kRoles))
       return jinja::make_literal_string(role);
   }
   return jinja::from_json(budget, value);

@@ -112,7 +112,7 @@ const KnownSplits kKnown[] = {
 // clang-format on
 
 bool matches(const KnownSplits& known, const std::vector<SplitStep>& steps) {
-  const auto last = std::find(known.patterns.begin(), known.patterns.end(), nullptr);
+  const auto last = std::ranges::find(known.patterns, nullptr);
   if (static_cast<size_t>(last - known.patterns.begin()) != steps.size()) return false;
   for (size_t i = 0; i < steps.size(); ++i) {
     const SplitStep& step = steps[i];

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/tokenizer_spec.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace limpid {
 

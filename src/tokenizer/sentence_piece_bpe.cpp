@@ -197,7 +197,7 @@ void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch
 const char* SentencePieceBpe::find_word_end(const char* p, const char* end,
                                             TokenId previous) const {
   const char* before = nullptr;  // start of the character before p
-  for (; p < end;) {
+  while (p < end) {
     const uint32_t size = unicode::decode(p, end).size;
     if (*p == ' ' || std::string_view(p, size) == kSpaceMark) {
       if (before != nullptr) {

@@ -54,8 +54,8 @@ SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) {
   std::vector<std::string> texts;
   texts.reserve(found.size());
   for (const auto& [text, name] : found) texts.push_back(text);
-  std::sort(texts.begin(), texts.end(), [](const std::string& a, const std::string& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  std::ranges::sort(texts, {}, [](const std::string& text) {
+    return std::pair(text.size(), std::string_view(text));
   });
   for (const std::string& text : texts) {
     const Name& name = found.at(text);
@@ -64,7 +64,7 @@ SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) {
     has_user_defined_ = has_user_defined_ || name.user_defined >= 0;
     names_.push_back(name);
   }
-  std::sort(controls_.begin(), controls_.end());
+  std::ranges::sort(controls_);
   automaton_ = NameAutomaton(texts);
   select([](const Name&) { return true; }, select_all_);
   select([](const Name& name) { return name.user_defined >= 0; }, select_user_defined_);
@@ -93,7 +93,7 @@ void SpecialMatcher::mark_listed(const SpecialTokens& allowed, std::vector<int32
   marks.assign(names_.size(), 0);
   if (allowed.allow != SpecialTokens::Allow::kList) return;
   for (const TokenId id : allowed.list) {
-    const auto found = std::lower_bound(controls_.begin(), controls_.end(), std::pair(id, 0));
+    const auto found = std::ranges::lower_bound(controls_, std::pair(id, 0));
     if (found != controls_.end() && found->first == id)
       marks[static_cast<size_t>(found->second)] = 1;
   }
@@ -148,9 +148,7 @@ std::optional<TokenId> SpecialMatcher::find_disallowed(std::string_view text,
 // "<mask>s" does not match.
 bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Run& spaces,
                                 Match& match) const {
-  const auto rule = std::lower_bound(
-      rules_.begin(), rules_.end(), match.id,
-      [](const AddedTokenRule& candidate, TokenId id) { return candidate.id < id; });
+  const auto rule = std::ranges::lower_bound(rules_, match.id, {}, &AddedTokenRule::id);
   if (rule == rules_.end() || rule->id != match.id) return true;
   size_t end = match.begin + match.size;
   const char* const text_end = text.data() + text.size();

@@ -137,7 +137,7 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
     if (!seen.insert(t).second) throw_format_error(path, "token", "is a duplicate");
     if (t.size() == 1) has_byte[static_cast<uint8_t>(t[0])] = true;
   }
-  const auto missing = std::find(has_byte.begin(), has_byte.end(), false);
+  const auto missing = std::ranges::find(has_byte, false);
   if (missing != has_byte.end()) {
     throw_format_error(path, "tokens", "byte 0x{:02X} has no rank", missing - has_byte.begin());
   }

@@ -55,7 +55,7 @@ TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view
 }
 
 std::optional<TokenId> find_piece(const TokenizerSpec& spec, const std::string& piece) {
-  const auto it = std::find(spec.pieces.begin(), spec.pieces.end(), piece);
+  const auto it = std::ranges::find(spec.pieces, piece);
   if (it == spec.pieces.end()) return std::nullopt;
   return static_cast<TokenId>(it - spec.pieces.begin());
 }

@@ -142,7 +142,7 @@ bool has_tokenizer(const TokenizerFiles& files) {
 
 bool is_tokenizer_file(std::string_view name) {
   return name.ends_with(kTiktoken) ||
-         std::find(kTokenizerFiles.begin(), kTokenizerFiles.end(), name) != kTokenizerFiles.end();
+         std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end();
 }
 
 const MappedFile* find_rank_file(const TokenizerFiles& files) {

@@ -1,5 +1,6 @@
 #include "tokenizer/tokenizer_json_writer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -121,8 +122,7 @@ void check_sentence_piece(const TokenizerSpec& spec) {
                !spec.remove_extra_whitespaces && (spec.space_prefix == SpacePrefix::kNone ||
                                                   spec.space_prefix == SpacePrefix::kEveryPart),
                "tokenizer.json cannot express how this tokenizer treats spaces");
-  bool has_bytes = false;
-  for (const TokenType type : spec.types) has_bytes = has_bytes || type == TokenType::kByte;
+  const bool has_bytes = std::ranges::find(spec.types, TokenType::kByte) != spec.types.end();
   LIMPID_CHECK(UnsupportedError, has_bytes,
                "tokenizer.json cannot express a SentencePiece vocabulary without byte tokens");
 }

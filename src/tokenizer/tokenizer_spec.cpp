@@ -41,8 +41,7 @@ std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec) {
   for (size_t i = 0; i < spec.pieces.size(); ++i) {
     if (spec.types[i] != TokenType::kControl && spec.types[i] != TokenType::kUserDefined) continue;
     const std::string& piece = spec.pieces[i];
-    if (std::find(std::begin(kStopNames), std::end(kStopNames), piece) == std::end(kStopNames))
-      continue;
+    if (std::ranges::find(kStopNames, piece) == std::end(kStopNames)) continue;
     if (piece == "<|return|>") has_return = true;
     if (piece == "<|call|>" || piece == "<|calls|>") has_call = true;
     if (piece == "<|flush|>") has_flush = true;
@@ -51,7 +50,7 @@ std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec) {
   }
   if (has_call && (has_return || has_flush)) std::erase(stops, end);
   for (const auto& id : {spec.eos, spec.eot, spec.eom}) {
-    if (id && std::find(stops.begin(), stops.end(), *id) == stops.end()) stops.push_back(*id);
+    if (id && std::ranges::find(stops, *id) == stops.end()) stops.push_back(*id);
   }
   std::sort(stops.begin(), stops.end());
   return stops;

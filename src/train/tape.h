@@ -5,7 +5,7 @@
 // operands that the backward formula of the op needs, and records the op in a list. `backward`
 // walks the list from its end: each op turns the gradient of its result into gradients of its
 // operands, which are added up where a value was used more than once, and into gradients of its
-// weights. The decoder knows nothing of it: the forward pass of training is the forward pass of
+// weights. The decoder does not know the tape: the forward pass of training is the forward pass of
 // inference.
 //
 //   Tape tape(make_cpu_executor());

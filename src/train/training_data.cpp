@@ -253,10 +253,10 @@ void for_each_text(const std::string& path, const std::function<void(std::string
   });
 }
 
-std::string read_texts(std::span<const std::string> paths, std::string_view between) {
+std::string read_texts(std::span<const std::string> paths) {
   std::string all;
   for (const std::string& path : paths)
-    for_each_text(path, [&](std::string_view text) { all.append(text).append(between); });
+    for_each_text(path, [&](std::string_view text) { all += text; });
   return all;
 }
 

@@ -25,8 +25,8 @@ bool is_json_lines(const std::string& path);
 void for_each_text(const std::string& path, const std::function<void(std::string_view)>& body);
 
 // Returns the text of the files that a tokenizer is made from: the documents and the contents of
-// messages, each with `between` after it. Throws as read_documents does.
-std::string read_texts(std::span<const std::string> paths, std::string_view between = {});
+// messages. Throws as read_documents does.
+std::string read_texts(std::span<const std::string> paths);
 
 struct DataOptions {
   int n_threads = 0;           // 0: as many as cores

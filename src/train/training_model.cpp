@@ -61,8 +61,6 @@ void TrainingModel::zero_gradients() {
   finish_gradients();
 }
 
-void TrainingModel::refresh() { tape_.refresh(); }
-
 // The key depends on the seed and on the batch's place in the run: a run that goes on, and another
 // number of processes, draw the same masks.
 Dropout TrainingModel::dropout_of(const Batch& batch) const {

@@ -59,7 +59,7 @@ class TrainingModel {
   void finish_gradients() { tape_.gradients().finish_gradients(); }
   void zero_gradients();
   // Call after the values have changed. Renews every copy that the executor keeps.
-  void refresh();
+  void refresh() { tape_.refresh(); }
 
  private:
   Dropout dropout_of(const Batch& batch) const;

@@ -4,7 +4,6 @@
 #include "checkpoint/gguf_builder.h"
 #include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
-#include "tensor/codec.h"
 
 namespace limpid {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "checkpoint/gguf_builder.h"
 #include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"

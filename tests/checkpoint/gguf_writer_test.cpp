@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <limits>
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_builder.h"

@@ -97,8 +97,8 @@ TEST(Llama2c, MetadataAreThoseOfAGgufLlama) {
   EXPECT_EQ(metadata.number("llama.rope.freq_base"), 10000.0);
 }
 
-// Legacy files have no magic: only sizes that fit together make one, and the offset names the one
-// that does not.
+// A legacy file has no magic, so it is recognised by sizes that fit together. The offset of the
+// error is that of the size that does not fit.
 TEST(Llama2c, ImpossibleSizesAreNamed) {
   struct Case {
     void (*spoil)(Sizes&);

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "checkpoint/temp_file.h"
 #include "checkpoint/torch_checkpoint.h"
 #include "data_paths.h"

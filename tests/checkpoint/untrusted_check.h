@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
@@ -38,9 +37,20 @@ inline void touch(const TensorView& view) {
   }
 }
 
+// What `check` returns; kRefused if it throws an error that says what is wrong with the input.
+Verdict verdict_on(const auto& check) {
+  try {
+    return check();
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  } catch (const UnsupportedError&) {
+    return Verdict::kRefused;
+  }
+}
+
 // An archive as `limpid pull` reads it: no record gives more bytes than the directory says.
 inline Verdict check_zip(std::span<const std::byte> bytes) {
-  try {
+  return verdict_on([&] {
     const ZipArchive zip = ZipArchive::parse("input", bytes, ZipMethods::kStoredOrDeflated);
     for (const ZipRecord& record : zip.records()) {
       uint64_t n_taken = 0;
@@ -48,31 +58,23 @@ inline Verdict check_zip(std::span<const std::byte> bytes) {
       if (n_taken != record.size) return Verdict::kBroken;
     }
     return Verdict::kAccepted;
-  } catch (const FormatError&) {
-    return Verdict::kRefused;
-  } catch (const UnsupportedError&) {
-    return Verdict::kRefused;
-  }
+  });
 }
 
 inline Verdict check_gguf(std::span<const std::byte> bytes) {
-  try {
+  return verdict_on([&] {
     const GgufFile file = parse_gguf("input", bytes);
     for (const GgufTensor& tensor : file.tensors) {
       if (!lies_inside(tensor.view, bytes)) return Verdict::kBroken;
       touch(tensor.view);
     }
     return Verdict::kAccepted;
-  } catch (const FormatError&) {
-    return Verdict::kRefused;
-  } catch (const UnsupportedError&) {
-    return Verdict::kRefused;
-  }
+  });
 }
 
 // Tensors that are made are made, too; they are never larger than what they are made from.
 inline Verdict check_torch(std::span<const std::byte> bytes) {
-  try {
+  return verdict_on([&] {
     const Checkpoint checkpoint = parse_torch("input", bytes);
     for (const auto& [name, tensor] : checkpoint.tensors) {
       if (tensor.n_bytes() > bytes.size()) return Verdict::kBroken;
@@ -83,11 +85,7 @@ inline Verdict check_torch(std::span<const std::byte> bytes) {
       if (view.n_bytes() > 0) touch(view);
     }
     return Verdict::kAccepted;
-  } catch (const FormatError&) {
-    return Verdict::kRefused;
-  } catch (const UnsupportedError&) {
-    return Verdict::kRefused;
-  }
+  });
 }
 
 // The input of the fuzz target: its first byte says whether the rest is an archive, or a pickle
@@ -99,7 +97,7 @@ inline std::string torch_archive_of(std::string_view input) {
 }
 
 inline Verdict check_safetensors(std::span<const std::byte> bytes) {
-  try {
+  return verdict_on([&] {
     for (const SafetensorsTensor& tensor : parse_safetensors("input", bytes).tensors) {
       const uint64_t n_bytes = tensor.view.n_bytes();
       if (!lies_inside(tensor.view, bytes)) return Verdict::kBroken;
@@ -110,26 +108,18 @@ inline Verdict check_safetensors(std::span<const std::byte> bytes) {
       static_cast<void>(last);
     }
     return Verdict::kAccepted;
-  } catch (const FormatError&) {
-    return Verdict::kRefused;
-  } catch (const UnsupportedError&) {
-    return Verdict::kRefused;
-  }
+  });
 }
 
 inline Verdict check_llama2c(std::span<const std::byte> bytes) {
-  try {
+  return verdict_on([&] {
     const Checkpoint checkpoint = parse_llama2c("input", bytes);
     for (const auto& [name, view] : checkpoint.tensors) {
       if (!lies_inside(view, bytes)) return Verdict::kBroken;
       touch(view);
     }
     return Verdict::kAccepted;
-  } catch (const FormatError&) {
-    return Verdict::kRefused;
-  } catch (const UnsupportedError&) {
-    return Verdict::kRefused;
-  }
+  });
 }
 
 inline Verdict check_llama2c_tokenizer(std::span<const std::byte> bytes, int64_t vocab_size) {

@@ -1,7 +1,6 @@
 // The contract, part three: within a step the CPU executor allocates nothing and asks the system
 // for nothing, whatever the op, the type of the weights or the family, and the decoder neither. So
 // no op can fail for want of memory.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "allocation_counter.h"

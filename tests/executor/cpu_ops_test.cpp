@@ -1,9 +1,7 @@
 // The CPU executor against the reference, and against itself: instruction sets, numbers of threads,
 // batches and chunks give the same bits.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 

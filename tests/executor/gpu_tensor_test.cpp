@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "executor/executors.h"
-#include "executor/gpu/gpu_devices.h"
 #include "executor/gpu_devices.h"
 #include "executor/op_cases.h"
 #include "executor/quantized_cases.h"
@@ -31,8 +30,8 @@ INSTANTIATE_TEST_SUITE_P(Gpu, GpuTensorTest, ::testing::ValuesIn(testing::kGpuAp
 // many products mostly cancel; a sum of few can be that far off, and more where terms cancel.
 constexpr double kTolerance = 1.5e-3;
 
-// One token, a few, some and many run different kernels. 300 columns are no whole chunks, 2,100 are
-// several spans for each lane.
+// One token, a few, some and many run different kernels. 300 columns are not a whole number of
+// chunks; 2,100 are several spans for each lane.
 TEST_P(GpuTensorTest, PlainMatricesMatchTheReferenceWithTheSameBitsInAnyBatch) {
   const auto gpu = make_tensor_gpu();
   const auto reference = make_reference_executor({2, ""});

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "tensor/codec.h"
 #include "tensor/plain_blocks.h"
 
 namespace limpid {

@@ -1,8 +1,6 @@
 // A weight whose rows lie in several places gives the bits of the same weight in one.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "executor/cpu/cpu_executor.h"
 #include "executor/executors.h"
 #include "executor/op_cases.h"

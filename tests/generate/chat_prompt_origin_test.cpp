@@ -50,9 +50,7 @@ class ChatPromptOrigin : public ::testing::TestWithParam<std::string> {
     return {parsed.render(inputs), encode_chat(*tokenizer_, parsed, inputs)};
   }
   std::vector<TokenId> plain(std::string_view text) const {
-    EncodeOptions options;
-    options.add_special = false;
-    return tokenizer_->encode(text, options);
+    return tokenizer_->encode(text, {.add_special = false});
   }
   int64_t n_control(const std::vector<TokenId>& ids) const {
     return std::count_if(ids.begin(), ids.end(),

@@ -24,9 +24,7 @@ class ChatPrompt : public ::testing::Test {
   }
   // What stands between the template's tokens must be encoded like this.
   std::vector<TokenId> plain(std::string_view text) const {
-    EncodeOptions options;
-    options.add_special = false;
-    return tokenizer_->encode(text, options);
+    return tokenizer_->encode(text, {.add_special = false});
   }
   std::vector<TokenId> joined(std::initializer_list<std::vector<TokenId>> parts) const {
     std::vector<TokenId> ids;

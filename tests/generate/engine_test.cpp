@@ -195,7 +195,6 @@ TEST(Engine, Llama2cTokenizerServesAnyModel) {
 TEST(Engine, PrefersTheTemplateOfTheOptions) {
   const LanguageModel model = open_tiny({.chat_template = "{{ messages[0].content }}"});
   EXPECT_EQ(model.chat_template(), "{{ messages[0].content }}");
-  EXPECT_EQ(engine_of(model)->chat_template_source("tool_use"), "");
 }
 
 // ---- OpenOptions::quantize ----------------------------------------------------------------------

@@ -12,7 +12,6 @@
 #include "data_paths.h"
 #include "generate/portable_exp.h"
 #include "generate/sampler_chain.h"
-#include "generate/samplers.h"
 #include "limpid/error.hpp"
 
 namespace limpid {

@@ -15,6 +15,10 @@ from web_driver import DOWN, LEFT, RIGHT, TAB, Browser  # noqa: E402
 STORIES = limpid_program.DATA / "stories260K"
 TEXT = "Once upon a time, there was a little girl named Lily. One day, Lily"
 SIZES = ((1400, 900), (800, 1000), (390, 844))
+FILLED = "expected lens-table parts-list parts-layers sizes-chart contrasts times-table".split()
+CONTROLS = set(
+    "chips lens-table heads-map choose-layer choose-head hide-sink habits parts-list".split()
+)
 HOSTILE = (
     b"</script><script>window.hacked = 1</script>",
     b"<img src=x onerror='window.hacked = 2'>",
@@ -61,9 +65,8 @@ class ExplainPage(unittest.TestCase):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.browser = cls.enterClassContext(Browser())
         cls.model = ("-m", STORIES / "stories260K.bin", "--tokenizer", STORIES / "tok512.bin")
-        cls.address = explain(
-            cls.folder / "page.html", *cls.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3"
-        )
+        cls.options = (*cls.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3")
+        cls.address = explain(cls.folder / "page.html", *cls.options)
 
     def setUp(self):
         self.browser.resize(*SIZES[0])
@@ -88,21 +91,8 @@ class ExplainPage(unittest.TestCase):
                     self.assertGreater(
                         self.value("document.querySelectorAll('#chips button').length"), 30
                     )
-                    for empty in (
-                        "#expected",
-                        "#lens-table",
-                        "#parts-list",
-                        "#parts-layers",
-                        "#sizes-chart",
-                        "#contrasts",
-                        "#times-table",
-                    ):
-                        self.assertTrue(
-                            self.value(
-                                "document.querySelector(arguments[0]).childElementCount", empty
-                            ),
-                            empty,
-                        )
+                    for name in FILLED:
+                        self.assertTrue(self.value(f"find('{name}').childElementCount"), name)
         addresses = self.browser.requested()
         self.assertEqual(
             {address for address in addresses if not address.startswith("file:")}, set()
@@ -150,17 +140,7 @@ class ExplainPage(unittest.TestCase):
                     "document.activeElement.id || document.activeElement.closest('[id]')?.id"
                 )
             )
-        wanted = {
-            "chips",
-            "lens-table",
-            "heads-map",
-            "choose-layer",
-            "choose-head",
-            "hide-sink",
-            "habits",
-            "parts-list",
-        }
-        self.assertEqual(wanted - reached, set())
+        self.assertEqual(CONTROLS - reached, set())
 
     def test_arrows_choose_a_token(self):
         self.browser.run("document.querySelector('#chips [aria-selected=true]').focus()")
@@ -189,9 +169,7 @@ class ExplainPage(unittest.TestCase):
         self.assertIn("L1.H2", self.value("document.querySelector('#head-title').textContent"))
 
     def test_the_numbers_shown_are_those_of_the_json(self):
-        json = limpid_program.run_json(
-            "explain", *self.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3", "--json"
-        )
+        json = limpid_program.run_json("explain", *self.options, "--json")
         place = 9
         self.browser.run("choose({place: arguments[0]})", place)
         text = self.value("document.querySelector('#expected-text').textContent")
@@ -250,25 +228,15 @@ class ExplainPage(unittest.TestCase):
         )
 
     def test_an_equal_model_changes_nothing(self):
-        self.browser.go(
-            explain(
-                self.folder / "same.html",
-                *self.model,
-                "-p",
-                TEXT,
-                "--beside",
-                STORIES / "stories260K.bin",
-            )
-        )
+        options = ("-p", TEXT, "--beside", STORIES / "stories260K.bin")
+        self.browser.go(explain(self.folder / "same.html", *self.model, *options))
         self.assertIn("Their layers do not differ", self.value("find('contrasts').textContent"))
         self.assertIn("No probability changes", self.value("find('contrasts').textContent"))
         self.assertEqual(self.value("document.querySelectorAll('#contrasts tr').length"), 0)
 
     def test_pictures_say_their_numbers(self):
         """To a screen reader, which reads the labels of pictures."""
-        json = limpid_program.run_json(
-            "explain", *self.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3", "--json"
-        )
+        json = limpid_program.run_json("explain", *self.options, "--json")
         self.browser.run("choose({place: 9, layer: 2, head: 1})")
 
         def label(what):
@@ -308,18 +276,8 @@ class ExplainPage(unittest.TestCase):
         weights[at : at + 4] = struct.pack("<f", float("nan"))
         damaged = self.folder / "nan.bin"
         damaged.write_bytes(weights)
-        self.browser.go(
-            explain(
-                self.folder / "nan.html",
-                "-m",
-                damaged,
-                *self.model[2:],
-                "-p",
-                TEXT,
-                "--ablate",
-                "L0.mlp",
-            )
-        )
+        options = ("-m", damaged, *self.model[2:], "-p", TEXT, "--ablate", "L0.mlp")
+        self.browser.go(explain(self.folder / "nan.html", *options))
         shown = self.value("find('contrasts').textContent")
         self.assertIn("to NaN bits", shown)
         self.assertNotIn("No probability changes", shown)
@@ -339,18 +297,8 @@ class ExplainPage(unittest.TestCase):
         self.browser.devtools("Emulation.setEmulatedMedia", media="print")
         self.addCleanup(self.browser.devtools, "Emulation.setEmulatedMedia", media="")
         ids = ",".join(["403", "407", "261"] * 150)
-        self.browser.go(
-            explain(
-                self.folder / "paper.html",
-                *self.model,
-                "--ids",
-                ids,
-                "-c",
-                512,
-                "--ablate",
-                "L1.mlp",
-            )
-        )
+        options = ("--ids", ids, "-c", 512, "--ablate", "L1.mlp")
+        self.browser.go(explain(self.folder / "paper.html", *self.model, *options))
         cut = """const edge = document.querySelector('main').getBoundingClientRect().right + 1;
             return [...document.querySelectorAll('.chips, .scroll, main *')]
             .filter((e) => e.getBoundingClientRect().right > edge ||

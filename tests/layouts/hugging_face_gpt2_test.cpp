@@ -8,7 +8,6 @@
 #include "layouts/canonical.h"
 #include "layouts/gpt2.h"
 #include "limpid/error.hpp"
-#include "model/configuration.h"
 #include "model/registry.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
@@ -145,7 +144,7 @@ TEST(HuggingFaceGpt2, TiesItsHeadUnlessToldOtherwise) {
   const Tensor other = Tensor::of(Shape{50, 64}, values);
   const auto plain = logits_with([](Checkpoint&) {});
   EXPECT_EQ(logits_with([&](Checkpoint& checkpoint) {
-              with_head(*checkpoint.find("wte.weight"))(checkpoint);
+              with_head (*checkpoint.find("wte.weight"))(checkpoint);
             }),
             plain);
   // transformers ties by default, but not what has different values.

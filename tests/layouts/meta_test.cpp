@@ -6,7 +6,6 @@
 
 #include <map>
 
-#include "checkpoint/meta_folder.h"
 #include "checkpoint/temp_file.h"
 #include "checkpoint/torch_writer.h"
 #include "executor/executors.h"

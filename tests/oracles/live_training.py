@@ -41,17 +41,8 @@ class Trained(unittest.TestCase):
             (cls.folder / name).mkdir()
             path = cls.folder / name / "config.json"
             path.write_text(json.dumps(config))
-            cls.train(
-                name + "-run",
-                60,
-                "text.txt",
-                "--config",
-                path,
-                "--tokenizer",
-                "chars",
-                "--lr",
-                "1e-2",
-            )
+            options = ("--config", path, "--tokenizer", "chars", "--lr", "1e-2")
+            cls.train(name + "-run", 60, "text.txt", *options)
             cls.models[name] = cls.folder / (name + "-run") / "step-000060"
 
     @classmethod

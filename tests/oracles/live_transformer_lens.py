@@ -8,7 +8,6 @@ it would else centre what is written to the residual stream, and move the biases
     live_transformer_lens.py
 """
 
-import pathlib
 import sys
 import tempfile
 import unittest
@@ -46,15 +45,8 @@ class BesideTransformerLens:
         model.set_attn_implementation("eager")
         with tempfile.TemporaryDirectory() as folder:
             model.save_pretrained(folder)
-            cls.json = limpid_program.run_json(
-                "explain",
-                "-m",
-                pathlib.Path(folder),
-                "--ids",
-                ",".join(map(str, IDS)),
-                "--json",
-                "--no-measure",
-            )
+            options = ("--ids", ",".join(map(str, IDS)), "--json", "--no-measure")
+            cls.json = limpid_program.run_json("explain", "-m", folder, *options)
             some_tokenizer().save_pretrained(folder)
             cls.lens = TransformerBridge.boot_transformers(folder, hf_model=model, device="cpu")
 

@@ -108,7 +108,7 @@ def slope(rows: numpy.ndarray, n_samples: int, summary) -> tuple[float, float]:
     return slope, float(numpy.sqrt(residuals @ residuals / (len(x) - 2) / (centred @ centred)))
 
 
-def soak(server: Server) -> tuple[Traffic, numpy.ndarray]:
+def soak(server: Server) -> numpy.ndarray:
     server.expected = server.post("/completion", WITNESSED)[1]["content"]
     before = sizes(server.process.pid)
     traffic = Traffic(server)
@@ -136,14 +136,14 @@ def soak(server: Server) -> tuple[Traffic, numpy.ndarray]:
         raise SystemExit("error: files or threads are left")
     if server.metrics()["limpid:kv_blocks_used"] != 0:
         raise SystemExit("error: blocks of the KV cache are left")
-    return traffic, numpy.array(rows)
+    return numpy.array(rows)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--no-log", "--context-shift", "-np", 16, "--cache-tokens", 8192]
         with Server(*flags, "--slot-save-path", folder) as server:
-            _, rows = soak(server)
+            rows = soak(server)
     warm = rows[rows[:, 0] >= WARM_UP * SECONDS]
     growth, error = slope(warm, 20, numpy.mean)
     print(f"memory after warm-up: {growth:+.3f} MB a minute, standard error {error:.3f}")

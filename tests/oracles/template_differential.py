@@ -109,18 +109,9 @@ def random_template(rng: random.Random, files: list[str]) -> str:
 def ours(program: str, folder: Path, template: str, case: dict) -> str | None:
     (folder / "t.jinja").write_text(template, newline="")
     (folder / "m.json").write_text(json.dumps(case["messages"]))
-    command = [
-        program,
-        "template",
-        "--chat-template-file",
-        str(folder / "t.jinja"),
-        "--messages",
-        str(folder / "m.json"),
-        "--bos",
-        "<s>",
-        "--eos",
-        "</s>",
-    ]
+    command = [program, "template", "--bos", "<s>", "--eos", "</s>"]
+    command += ["--chat-template-file", str(folder / "t.jinja")]
+    command += ["--messages", str(folder / "m.json")]
     if case["tools"] is not None:
         (folder / "tools.json").write_text(json.dumps(case["tools"]))
         command += ["--tools", str(folder / "tools.json")]
@@ -142,14 +133,10 @@ def main() -> None:
     parser.add_argument("--templates", nargs="*", default=[])
     arguments = parser.parse_args()
     folders = [ROOT / "tests/tokenizer/templates", *map(Path, arguments.templates)]
-    files = [
-        path.open(newline="").read()
-        for folder in folders
-        for path in sorted(folder.glob("*.jinja"))
-    ]
-    files = [
-        text for text in files if "strftime_now" not in text
-    ]  # the clock moves between the two
+    paths = [path for folder in folders for path in sorted(folder.glob("*.jinja"))]
+    files = [path.open(newline="").read() for path in paths]
+    # The clock moves between the two.
+    files = [text for text in files if "strftime_now" not in text]
     rng = random.Random(arguments.seed)
     different = 0
     compared = 0

@@ -51,15 +51,8 @@ class GoldenHuggingFace(unittest.TestCase):
         self.check_all("opencl")
 
     def test_reference(self):
-        for name in (
-            "llama_biases",
-            "llama_tied",
-            "mistral",
-            "qwen2",
-            "qwen3",
-            "ernie4_5",
-            "partial_rotary",
-        ):
+        names = "llama_biases llama_tied mistral qwen2 qwen3 ernie4_5 partial_rotary"
+        for name in names.split():
             with self.subTest(case=name):
                 self.check(FOLDER / name, "reference")
 

@@ -82,20 +82,8 @@ def random_texts(everything: bool) -> Iterator[tuple[str, str]]:
 
 def repeats(everything: bool) -> Iterator[tuple[str, str]]:
     count = 1_000_000 if everything else 4_000
-    for unit in (
-        "a",
-        " ",
-        "\n",
-        "\u00e9",
-        "\U0001f600",
-        "ab",
-        " a",
-        "0",
-        "!",
-        "\u4e00",
-        "\u0301",
-        "' ",
-    ):
+    units = ["a", " ", "\n", "\u00e9", "\U0001f600", "ab", " a", "0", "!", "\u4e00", "\u0301", "' "]
+    for unit in units:
         yield f"{count} x {unit!r}", unit * (count // len(unit))
 
 

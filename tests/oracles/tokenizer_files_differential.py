@@ -94,12 +94,6 @@ def meta_slices(text: str) -> Iterator[str]:
             yield part[begin:end]
 
 
-LLAMA3_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
-
 def meta(name: str) -> Tiktoken:
     """Llama 3 as Meta's llama-models sets tiktoken up."""
     ranks = load_tiktoken_bpe(str(SHARED / name))
@@ -110,7 +104,13 @@ def meta(name: str) -> Tiktoken:
     names += named.split()
     names += [f"reserved_special_token_{i}" for i in range(2, 2 + 256 - len(names))]
     specials = {f"<|{n}|>": len(ranks) + i for i, n in enumerate(names)}
-    return Tiktoken(tiktoken.Encoding("llama3", pat_str=LLAMA3_PATTERN, mergeable_ranks=ranks, special_tokens=specials), meta_slices)  # fmt: skip
+    pattern = reference.cl100k(r"\p{N}{1,3}")
+    return Tiktoken(
+        tiktoken.Encoding(
+            "llama3", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials
+        ),
+        meta_slices,
+    )
 
 
 def halves(name: str) -> tokenizers.Tokenizer:
@@ -153,6 +153,11 @@ FILES: dict[str, Callable[[str], object]] = {
 }
 
 
+def sentence_piece_decoder(strips: bool) -> decoders.Decoder:
+    steps = [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+    return decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if strips else steps)
+
+
 def variants() -> Iterator[tuple[str, tokenizers.Tokenizer]]:
     """Pipelines that no file above has: expressions without a scanner, Metaspace, flags of added tokens."""
     bpe, spm = reference.small_vocabulary("bpe"), reference.small_vocabulary("spm")
@@ -176,10 +181,7 @@ def variants() -> Iterator[tuple[str, tokenizers.Tokenizer]]:
         tokenizer = reference.sentence_piece(spm)
         tokenizer.normalizer = None
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=False)
-        strip = [] if scheme == "never" else [decoders.Strip(" ", 1, 0)]
-        tokenizer.decoder = decoders.Sequence(
-            [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
-        )
+        tokenizer.decoder = sentence_piece_decoder(strips=scheme != "never")
         yield f"metaspace-{scheme}", tokenizer
     yield from flag_variants(bpe, spm)
 
@@ -190,14 +192,7 @@ def flag_variants(bpe: dict, spm: dict) -> Iterator[tuple[str, tokenizers.Tokeni
         for kind in ("qwen2", "spm"):
             if kind == "spm":
                 tokenizer = reference.sentence_piece(spm)
-                tokenizer.decoder = decoders.Sequence(
-                    [
-                        decoders.Replace("\u2581", " "),
-                        decoders.ByteFallback(),
-                        decoders.Fuse(),
-                        decoders.Strip(" ", 1, 0),
-                    ]  # fmt: skip
-                )
+                tokenizer.decoder = sentence_piece_decoder(strips=True)
             else:
                 tokenizer = reference.byte_level(kind, bpe)
                 tokenizer.decoder = decoders.ByteLevel()
@@ -216,7 +211,7 @@ def check_variants(program: str, everything: bool) -> bool:
     same = True
     with tempfile.TemporaryDirectory() as work:
         for name, tokenizer in variants():
-            path = Path(work) / f"{name}" / "tokenizer.json"
+            path = Path(work) / name / "tokenizer.json"
             path.parent.mkdir()
             tokenizer.save(str(path))
             for special in (False, True):

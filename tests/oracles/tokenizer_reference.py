@@ -144,20 +144,8 @@ def add_specials(tokenizer: Tokenizer, vocabulary: dict) -> None:
 
 
 SPACES = [
-    " ",
-    "  ",
-    "\n",
-    "\r\n",
-    "\t",
-    "\u00a0",
-    "\u3000",
-    "\u2028",
-    "\r",
-    "\u0085",
-    "\x0b",
-    "\n\n",
-    "   ",
-]
+    " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "\r", "\u0085", "\x0b", "\n\n", "   ",
+]  # fmt: skip
 BITS = [
     *SPACES, "'s", "'S", "'\u017f", "'re", "'LL", "'d", "'", "don't", "I'VE", "Hello", "WORLD", "camelCase", "of the",
     "0", "12", "123", "1234567", "\u0663\u0664", "\u00bd", "\u2167", "\u4e00\u4e8c", "\u3053\u3093", "\uac00\uac01",

@@ -13,7 +13,6 @@
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 #include "quantize/tensor_stream.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -67,9 +66,9 @@ TEST(InputRecorder, SumsWhatAMatrixIsMultipliedWith) {
 }
 
 TEST(InputRecorder, SumsDependNeitherOnStepsNorOnThreads) {
-  const auto whole = sums_of({}, 20, make_cpu_executor({.n_threads = 1, .isa = {}}));
+  const auto whole = sums_of({}, 20, make_cpu_executor({.n_threads = 1}));
   for (const auto& [chunk, n_threads] : {std::pair{size_t{7}, 1}, {size_t{20}, 3}}) {
-    const auto again = sums_of({}, chunk, make_cpu_executor({.n_threads = n_threads, .isa = {}}));
+    const auto again = sums_of({}, chunk, make_cpu_executor({.n_threads = n_threads}));
     ASSERT_EQ(again.size(), whole.size());
     for (const auto& [name, sums] : whole) {
       EXPECT_EQ(again.at(name).values, sums.values) << name;
@@ -81,8 +80,7 @@ TEST(InputRecorder, SumsDependNeitherOnStepsNorOnThreads) {
 
 // Q, K and V of GPT-2 are one tensor, whose input counts once.
 TEST(InputRecorder, CountsTheInputOfAFusedTensorOnce) {
-  const auto sums =
-      sums_of(testing::tiny_gpt2_shape(), 20, make_cpu_executor({.n_threads = 1, .isa = {}}));
+  const auto sums = sums_of(testing::tiny_gpt2_shape(), 20, make_cpu_executor({.n_threads = 1}));
   EXPECT_EQ(sums.at("blk.0.attn_qkv.weight").n_rows, 19);
 }
 

@@ -7,7 +7,6 @@
 
 #include "limpid/error.hpp"
 #include "model/tiny_checkpoint.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 namespace {

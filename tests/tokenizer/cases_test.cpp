@@ -60,8 +60,7 @@ TEST_P(TokenizerCases, GiveTheReferencesIds) {
     ASSERT_NE(tokenizer, nullptr);
     const std::string text = nlohmann::json::parse(line.substr(line.find(' ') + 1));
     ASSERT_TRUE(std::getline(file, line));
-    EncodeOptions options;
-    options.add_special = false;
+    EncodeOptions options{.add_special = false};
     if (special) options.special.allow = SpecialTokens::Allow::kAll;
     const std::vector<TokenId> ids = tokenizer->encode(text, options);
     EXPECT_EQ(ids, parse_ids(line)) << GetParam() << ":" << number << ": " << nlohmann::json(text);

@@ -39,9 +39,7 @@ TEST(StreamDecoder, ReplacesWhatCannotBecomeValid) {
 
 TEST(StreamDecoder, TakesAwayTheSpaceThatTheTokenizerPutInFront) {
   const auto tokenizer = Tokenizer::create(small_vocabulary("spm"));
-  EncodeOptions options;
-  options.add_special = false;
-  const std::vector<TokenId> ids = tokenizer->encode("the right of", options);
+  const std::vector<TokenId> ids = tokenizer->encode("the right of", {.add_special = false});
   for (const bool at_start : {true, false}) {
     StreamDecoder decoder(tokenizer, false, at_start);
     std::string text;
@@ -57,11 +55,10 @@ TEST(StreamDecoder, JoinedPiecesEqualDecodeForValidText) {
         Tokenizer::create(kind == "spm" ? small_vocabulary("spm") : small_bpe("llama-bpe"));
     const std::string text =
         "  caf\xC3\xA9 \xE4\xBA\xBA\xE4\xBA\xBA \xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9!\n";
-    EncodeOptions options;
-    options.add_special = false;
     StreamDecoder decoder(tokenizer);
     std::string joined;
-    for (const TokenId id : tokenizer->encode(text, options)) joined += decoder.push(id);
+    for (const TokenId id : tokenizer->encode(text, {.add_special = false}))
+      joined += decoder.push(id);
     EXPECT_EQ(joined + decoder.finish(), text);
   }
 }

@@ -29,22 +29,20 @@ TEST(TokenTree, TakesTheLongestTokenWhateverMergingGives) {
   EXPECT_EQ(tree.encode("c a"), (std::vector<TokenId>{5, 7}));
   // A byte without a token is left out.
   EXPECT_EQ(tree.encode("axb"), (std::vector<TokenId>{5, 0, 1}));
-  EncodeOptions options;
-  options.add_special = false;
+  EncodeOptions options{.add_special = false};
   EXPECT_TRUE(tree.encode("<s>", options).empty());
   options.special.allow = SpecialTokens::Allow::kAll;
   EXPECT_EQ(tree.encode("ab<s>c", options), (std::vector<TokenId>{4, 5, 2}));
 }
 
 TEST(TokenTree, GivesBackTheBytesOfTheText) {
-  EncodeOptions options;
-  options.add_special = false;
   for (const std::string text :
        {"Hello, world! 12", "  caf\xC3\xA9 \xE4\xB8\x80\n", "\xFF\xFE x"}) {
     for (const std::string kind : {"bpe", "spm"}) {
       const auto tokenizer =
           Tokenizer::create(kind == "spm" ? small_vocabulary("spm") : small_bpe("llama-bpe"));
-      EXPECT_EQ(tokenizer->decode(TokenTree(tokenizer).encode(text, options)), text) << kind;
+      EXPECT_EQ(tokenizer->decode(TokenTree(tokenizer).encode(text, {.add_special = false})), text)
+          << kind;
     }
   }
 }

@@ -15,11 +15,7 @@
 namespace limpid {
 namespace {
 
-EncodeOptions plain() {
-  EncodeOptions options;
-  options.add_special = false;
-  return options;
-}
+constexpr EncodeOptions kPlain{.add_special = false};
 
 std::vector<std::shared_ptr<const Tokenizer>> all_small_tokenizers() {
   std::vector<std::shared_ptr<const Tokenizer>> all{Tokenizer::create(small_vocabulary("spm"))};
@@ -45,7 +41,7 @@ TEST(Tokenizer, GivesBackTheBytesOfAnyInput) {
           text += bits[random() % bits.size()];
         }
       }
-      ASSERT_EQ(tokenizer->decode(tokenizer->encode(text, plain())), text)
+      ASSERT_EQ(tokenizer->decode(tokenizer->encode(text, kPlain)), text)
           << static_cast<int>(tokenizer->spec().pre_tokenizer);
     }
   }
@@ -54,7 +50,7 @@ TEST(Tokenizer, GivesBackTheBytesOfAnyInput) {
 TEST(Tokenizer, TakesTimeAboutLinearInLongRuns) {
   const auto seconds = [](const Tokenizer& tokenizer, const std::string& text) {
     const std::clock_t start = std::clock();
-    const std::vector<TokenId> ids = tokenizer.encode(text, plain());
+    const std::vector<TokenId> ids = tokenizer.encode(text, kPlain);
     const std::clock_t end = std::clock();
     EXPECT_EQ(tokenizer.decode(ids).size(), text.size());
     return static_cast<double>(end - start) / CLOCKS_PER_SEC;
@@ -82,7 +78,7 @@ TEST(Tokenizer, ParsesControlTokensOnlyWhereAllowed) {
       const auto ids = tokenizer->encode("a<s>b<tool><s>", options);
       return std::count(ids.begin(), ids.end(), id);
     };
-    EncodeOptions options = plain();
+    EncodeOptions options = kPlain;
     EXPECT_EQ(count(options, control), 0);
     EXPECT_EQ(count(options, tool), 1);
     options.special.allow = SpecialTokens::Allow::kAll;
@@ -98,7 +94,7 @@ TEST(Tokenizer, ParsesControlTokensOnlyWhereAllowed) {
 TEST(Tokenizer, HidesControlTokensUnlessAsked) {
   const auto tokenizer = Tokenizer::create(small_bpe("gpt-2"));
   const TokenId end = *tokenizer->find("<|end|>");
-  std::vector<TokenId> ids = tokenizer->encode("hi", plain());
+  std::vector<TokenId> ids = tokenizer->encode("hi", kPlain);
   ids.push_back(end);
   EXPECT_EQ(tokenizer->decode(ids), "hi");
   EXPECT_EQ(tokenizer->decode(ids, true), "hi<|end|>");

@@ -93,10 +93,8 @@ class Documents(unittest.TestCase):
         presets = {preset["name"] for preset in presets}
         lists = [*ROOT.glob("*/CMakeLists.txt"), ROOT / "src/cli/CMakeLists.txt"]
         targets = set(re.findall(r"add_executable\((\w+)", " ".join(p.read_text() for p in lists)))
-        names = re.findall(
-            r"foreach\(name IN ITEMS ([\w ]+)\)", (ROOT / "bench/CMakeLists.txt").read_text()
-        )
-        targets |= {f"{name}_bench" for words in names for name in words.split()}
+        bench = (ROOT / "bench/CMakeLists.txt").read_text()
+        targets |= set(re.search(r"foreach\(name IN ITEMS ([\w\s]+)\)", bench)[1].split())
         targets |= {f"test_{path.parent.name}" for path in ROOT.glob("tests/*/*_test.cpp")}
         n_builds = 0
         for document, text in self.commands():

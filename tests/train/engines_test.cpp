@@ -1,8 +1,6 @@
 // The three engines are one model: one loss curve, one gradient.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "train/microgpt/trainer.h"
 
 namespace limpid::microgpt {

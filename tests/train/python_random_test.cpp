@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <numeric>
 
 namespace limpid::microgpt {

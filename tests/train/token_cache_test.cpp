@@ -8,7 +8,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -206,9 +205,9 @@ TEST(Pieces, AreWholeDocumentsBetweenEndsOfText) {
         read_documents({&path, 1}, *tokenizer, nullptr, {.n_threads = n_threads});
     EXPECT_TRUE(content(documents) == content(expected)) << n_threads;
   }
-  std::string all;
-  for (const std::string& story : stories) all += story + "|";
-  EXPECT_TRUE(read_texts({&path, 1}, "|") == all);
+  std::vector<std::string> texts;
+  for_each_text(path, [&](std::string_view text) { texts.emplace_back(text); });
+  EXPECT_TRUE(texts == stories);
 }
 
 }  // namespace

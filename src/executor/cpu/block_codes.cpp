@@ -39,8 +39,10 @@ void take_nibbles(const uint8_t* qs, int n, uint8_t* codes) {
   write_codes(codes + n, n, [&](int k) { return load8(qs + k) >> 4 & each(0x0f); });
 }
 
-// Bit j of a byte of qh is the fifth of code j. A copy of the byte for each code keeps its own bit;
-// 0x7f more carries any bit into the highest, which is shifted to the fifth.
+// Bit j of a byte of qh is the fifth bit of code j. Each of eight bytes gets a copy of the byte and
+// keeps only the bit of its own code. Adding 0x7f carries that bit, wherever it is, into the
+// highest bit, which is then shifted down to the fifth. Example: the byte 0b101 of qh, for codes 0
+// and 2, becomes 01 00 04 00 …, with 0x7f added 80 7f 83 7f …, and at last 10 00 10 00 ….
 void add_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes) {
   write_codes(codes, kBlock, [&](int k) {
     const uint64_t bits = each(qh[k / 8]) & 0x8040201008040201;

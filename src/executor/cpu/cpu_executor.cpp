@@ -11,7 +11,6 @@
 #include "executor/cpu/cpu_executor.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/system_limits.h"
 #include "executor/check_shapes.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 

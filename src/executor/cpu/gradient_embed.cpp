@@ -1,7 +1,6 @@
 // Backward of the ops that read rows by index.
 #include <algorithm>
 
-#include "base/check.h"
 #include "executor/cpu/cpu_gradients.h"
 
 namespace limpid {

@@ -1,5 +1,4 @@
 // Backward of rms_norm and layer_norm.
-#include "base/check.h"
 #include "executor/cpu/cpu_gradients.h"
 
 namespace limpid {

@@ -149,7 +149,8 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
   const float* x = input_of(input, projection.weight);
   const int64_t n_tokens = input.plain.rows();
   const LoadedWeight& weight = loaded(projection.weight);
-  const float* bias = projection.bias ? loaded(projection.bias).vector.data() : nullptr;
+  const float* bias =
+      projection.bias ? loaded(projection.bias).vector.data() + groups.first_row : nullptr;
   if (is_quantized_weight(projection.weight)) {
     LinearTask task;
     if (weight.packed.rows() > 0) task = weight.packed.task(groups.first_row / kGroupRows);
@@ -157,7 +158,7 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
     task.n_tokens = n_tokens;
     task.y = groups.y;
     task.y_stride = groups.y_stride;
-    task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
+    task.bias = bias;
     task.group_begin = groups.begin - groups.first_row / kGroupRows;
     task.group_end = groups.end - groups.first_row / kGroupRows;
     task.prefetch = weight_reading_.prefetch_packed || n_tokens > 2;
@@ -174,7 +175,7 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
   task.n_tokens = n_tokens;
   task.y = groups.y;
   task.y_stride = groups.y_stride;
-  task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
+  task.bias = bias;
   task.scratch = linear_scratch(thread);
   task.scratch_floats = linear_scratch_floats_;
   task.n_streams = weight_reading_.float_streams;

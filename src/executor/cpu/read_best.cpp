@@ -16,9 +16,9 @@
 namespace limpid {
 namespace {
 
-// The indices in `order`, the first k of them sorted by what is larger in `keys`; of equal ones the
-// lower index comes first.
-void sort_first(std::vector<int32_t>& order, int64_t k, const auto& key) {
+// Leaves in `order` the k indices with the largest keys, the largest first; of equal ones the lower
+// index comes first.
+void keep_best(std::vector<int32_t>& order, int64_t k, const auto& key) {
   const auto middle = order.begin() + std::min<int64_t>(k, std::ssize(order));
   std::ranges::partial_sort(order, middle, [&](int32_t a, int32_t b) {
     return key(a) > key(b) || (key(a) == key(b) && a < b);
@@ -31,7 +31,7 @@ std::vector<int32_t> best_of_row(std::span<const float> x, std::span<const float
                                  int64_t k) {
   std::vector<int32_t> blocks(largest.size());
   std::iota(blocks.begin(), blocks.end(), 0);
-  sort_first(blocks, k, [&](int32_t block) { return largest[static_cast<size_t>(block)]; });
+  keep_best(blocks, k, [&](int32_t block) { return largest[static_cast<size_t>(block)]; });
   std::vector<int32_t> columns;
   columns.reserve(blocks.size() * kBestBlock);
   for (const int32_t block : blocks) {
@@ -39,7 +39,7 @@ std::vector<int32_t> best_of_row(std::span<const float> x, std::span<const float
     for (int64_t column = block * kBestBlock; column < end; ++column)
       columns.push_back(static_cast<int32_t>(column));
   }
-  sort_first(columns, k, [&](int32_t column) {
+  keep_best(columns, k, [&](int32_t column) {
     const float value = x[static_cast<size_t>(column)];
     return std::isfinite(value) ? value : std::numeric_limits<float>::infinity();
   });

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/check.h"
 #include "executor/check_shapes.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/gpu_kv_storage.h"

@@ -49,8 +49,8 @@ GraphCache::~GraphCache() {
 }
 
 Status GraphCache::launch(const LaunchList& list, const Kernel*& failed) {
-  const bool is_new = std::ranges::find(entries_, list, &Entry::list) == entries_.end();
   Entry& entry = entry_of(list);
+  const bool is_new = entry.last_use == 0;
   entry.last_use = ++n_uses_;
   if (!is_new && entry.exec == nullptr && !entry.is_refused) {
     entry.exec = capture(list);

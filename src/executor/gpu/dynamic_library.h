@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <utility>
 
 namespace limpid::gpu {
 

@@ -172,11 +172,8 @@ void GpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
   for (auto& buffer : more) {
     const auto empty =
         std::ranges::find_if(slots_, [](const Slot& slot) { return slot.buffer == nullptr; });
-    if (empty != slots_.end()) {
-      *empty = {std::move(buffer), true};
-    } else {
-      slots_.push_back({std::move(buffer), true});
-    }
+    Slot& slot = empty == slots_.end() ? slots_.emplace_back() : *empty;
+    slot = {std::move(buffer), true};
   }
   reserve_halves(max_tokens);  // a step of Model::read_out has rows, but no tokens in its inputs
 }

@@ -58,8 +58,7 @@ Activation ReferenceGradients::cross_entropy(const Activation& x, const Weight& 
                losses.size(), x.rows());
   const std::vector<float> w = matrix(head);
   Activation z = ex_.allocate(1, head.rows);  // of one row, then its gradient
-  std::vector<Activation> dx;
-  if (want_gradients) dx.push_back(ex_.allocate(x.rows(), x.cols()));
+  Activation dx = want_gradients ? ex_.allocate(x.rows(), x.cols()) : Activation{};
   Sums dweight(*this, want_gradients ? head : Weight{});
   for (int64_t t = 0; t < x.rows(); ++t) {
     const std::span<const float> in = ex_.rows(x)[t];
@@ -86,9 +85,9 @@ Activation ReferenceGradients::cross_entropy(const Activation& x, const Weight& 
         dweight.row(v)[i] += static_cast<double>(logits[v]) * in[i];
     }
     add_dx(logits, w, sums);
-    std::ranges::copy(sums, ex_.rows(dx[0])[t].begin());
+    std::ranges::copy(sums, ex_.rows(dx)[t].begin());
   }
-  return want_gradients ? std::move(dx[0]) : Activation{};
+  return dx;
 }
 
 }  // namespace limpid

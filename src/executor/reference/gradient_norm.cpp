@@ -3,7 +3,6 @@
 // derivative of r takes n * mean(g * n) away, and the derivative of the mean takes mean(g) away.
 #include <cmath>
 
-#include "base/check.h"
 #include "executor/reference/reference_gradients.h"
 
 namespace limpid {

@@ -5,7 +5,6 @@
 
 #include "executor/check_shapes.h"
 #include "executor/reference/reference_gradients.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 

@@ -120,7 +120,6 @@ const transcript = new Transcript({
     },
     regenerate: (view) => session.regenerate(view.message),
     resume: (view) => session.resume(view.message),
-    retry: (view) => session.resume(view.message),
     why: ({message}) => why.show({
       messages: messagesBefore(session.conversation, message),
       answer: message.content,

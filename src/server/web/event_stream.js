@@ -1,7 +1,7 @@
 // Server-sent events (WHATWG HTML, 9.2.6) from the bytes of a response.
 
 // Splits bytes, cut anywhere, into the data of events. A character of several bytes may be cut too.
-export class EventParser {
+class EventParser {
   #decoder = new TextDecoder();
   #rest = "";  // the line that has not ended yet
   #held = "";  // "\r" at the very end, which may be half of "\r\n"

@@ -23,7 +23,7 @@ const BARE = /(?:https?:\/\/|mailto:)(?:(?!\]\()[^\s<>"`*])+/y;
 const ANGLE = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/y;
 
 // A link leads only to a web page or a mailbox; anything else (javascript:, data:, file:) is text.
-export function safeAddress(text) {
+function safeAddress(text) {
   if (!/^(https?:|mailto:)/i.test(text)) return null;
   try {
     return new URL(text).href;

@@ -143,7 +143,7 @@ export class MessageView {
     what.textContent = error.message;
     const advice = document.createElement("p");
     advice.textContent = error.advice;
-    box.append(what, advice, button("Try again", "", () => this.actions.retry(this)));
+    box.append(what, advice, button("Try again", "", () => this.actions.resume(this)));
     this.body.after(box);
   }
 

@@ -44,7 +44,7 @@ void Alphabet::encode(std::u32string_view document, std::vector<Token>& tokens) 
   tokens.clear();
   tokens.push_back(bos());
   for (const char32_t c : document) {
-    const auto at = std::lower_bound(characters_.begin(), characters_.end(), c);
+    const auto at = std::ranges::lower_bound(characters_, c);
     LIMPID_CHECK(
         ArgumentError, at != characters_.end() && *at == c,
         "the model's alphabet does not contain '{}'; continue with the data it was trained on",
@@ -81,8 +81,8 @@ Dataset Dataset::parse(std::string_view text, const std::string& name) {
 Alphabet Dataset::alphabet(bool with_period) const {
   std::u32string characters = with_period ? U"." : U"";
   for (const std::u32string& document : documents_) characters += document;
-  std::sort(characters.begin(), characters.end());
-  characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
+  std::ranges::sort(characters);
+  characters.erase(std::ranges::unique(characters).begin(), characters.end());
   return Alphabet(std::move(characters));
 }
 

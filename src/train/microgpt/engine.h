@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "train/microgpt/adam_step.h"

@@ -13,7 +13,7 @@ Token DocumentSampler::draw(PythonRandom& random) {
   probabilities_ = logits_;
   const double inverse_temperature = std::pow(config_.temperature, -1.0);
   for (double& value : probabilities_) value *= inverse_temperature;
-  const double largest = *std::max_element(probabilities_.begin(), probabilities_.end());
+  const double largest = std::ranges::max(probabilities_);
   double total = 0;
   for (double& value : probabilities_) {
     value = std::exp(value - largest);

@@ -29,8 +29,7 @@ Row rms_norm(const Row& x) {
 // the result.
 Row softmax(const Row& x) {
   Graph& graph = x.graph();
-  const auto data = x.data();
-  const double largest = *std::max_element(data.begin(), data.end());
+  const double largest = std::ranges::max(x.data());
   const Row below = graph.collect(x.size(), [&](size_t i) { x[i] - largest; });
   const Row powers = graph.collect(x.size(), [&](size_t i) { below[i].exp(); });  // at most 1
   return scale(powers, graph.sum(powers).pow(-1.0));

@@ -81,7 +81,12 @@ class TensorEngine final : public Engine {
         model_(to_checkpoint(config.shape, weights), make_executor("cpu", {.n_threads = 1}),
                {.learns = [](std::string_view name) { return !is_norm(name); }}),
         pool_(1),
-        optimizer_(adam(config), model_.parameters()) {}
+        optimizer_({.beta1 = config.beta1,
+                    .beta2 = config.beta2,
+                    .epsilon = config.adam_epsilon,
+                    .weight_decay = 0,
+                    .clip = 0},
+                   model_.parameters()) {}
 
   // The targets of a document have weights of their own, so each is a batch.
   double forward_backward(std::span<const std::vector<Token>> documents) override {
@@ -122,16 +127,6 @@ class TensorEngine final : public Engine {
   }
 
  private:
-  static OptimizerOptions adam(const Config& config) {
-    OptimizerOptions options;
-    options.beta1 = config.beta1;
-    options.beta2 = config.beta2;
-    options.epsilon = config.adam_epsilon;
-    options.weight_decay = 0;
-    options.clip = 0;
-    return options;
-  }
-
   // Numbers of the parameters in the order of Matrices.
   template <typename Numbers>
   std::vector<double> gather(const Numbers& numbers) const {

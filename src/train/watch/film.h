@@ -1,7 +1,6 @@
 // The page that shows a network learning: live, or as a film that needs no server.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "train/watch/live_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"

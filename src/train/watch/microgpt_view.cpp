@@ -95,7 +95,7 @@ Json MicrogptView::snapshot(const microgpt::Trainer& trainer) {
 
 // The name is run once more on a graph of numbers whose leaves are the engine's weights. So every
 // activation is a node, and one backward pass from the mean loss gives the derivative by each. The
-// inputs are no nodes: they are 1 for the token and the position that are chosen.
+// inputs are not nodes: they are 1 for the token and the position that are chosen.
 Json MicrogptView::current_name(const std::vector<Token>& document) {
   const auto n = std::min(static_cast<size_t>(config_.shape.block_size), document.size() - 1);
   std::vector<std::vector<Row>> traces;

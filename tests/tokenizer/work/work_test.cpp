@@ -75,9 +75,7 @@ size_t create(TokenizerSpec spec) {
 }
 
 size_t encode(const TokenizerSpec& spec, const std::string& text, const SpecialTokens& special) {
-  EncodeOptions options;
-  options.special = special;
-  EXPECT_FALSE(Tokenizer::create(spec)->encode(text, options).empty());
+  EXPECT_FALSE(Tokenizer::create(spec)->encode(text, {.special = special}).empty());
   return bytes_of(spec) + text.size();
 }
 
