@@ -90,10 +90,12 @@ struct GenerationResult {
   std::string text;
   std::vector<TokenId> ids;  // tokens sampled, without the stopping one
   StopReason stop_reason = StopReason::kNone;
-  std::string stop_string;              // set with kStopString
-  std::optional<TokenId> stop_id;       // set with kEndOfText
-  uint64_t seed = 0;                    // the seed that was used
-  std::vector<TokenLogprobs> logprobs;  // one for each of ids, if n_logprobs asks for them
+  std::string stop_string;         // set with kStopString
+  std::optional<TokenId> stop_id;  // set with kEndOfText
+  uint64_t seed = 0;               // the seed that was used
+  // One for each of ids, if n_logprobs asks for them; but none for the last ids when all of their
+  // text belongs to the stop string.
+  std::vector<TokenLogprobs> logprobs;
   // How many of Chat::messages() the prompt lacks, with ContextPolicy::kDropOldestTurns.
   int64_t n_dropped_messages = 0;
   GenerationTimings timings;

@@ -23,7 +23,8 @@
 // Threads may share a model: its steps run one at a time. A Session, a Chat and a TextStream belong
 // to one thread at a time; only a CancelToken may be used from another. A callback (on_text of a
 // batch, look of Session::append, a sampler) runs in the middle of a step, so it must not evaluate
-// with the same model, which throws ArgumentError, nor wait for a thread that does.
+// with the same model, which throws ArgumentError, nor wait for a thread that does. It may destroy
+// sessions.
 #pragma once
 
 #include "limpid/batch.hpp"

@@ -18,23 +18,29 @@ namespace {
 
 using Option = CLI::Option;
 
+// bash takes "--device=cpu" for three words and completes the third alone.
 constexpr std::string_view kBash = R"(# bash completion for limpid; made by `limpid completion bash`
 _limpid() {
-  local line
+  local line word words=()
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
+    [[ $word == = ]] || words+=("$word")
+  done
+  if [[ $word == = ]]; then word=''; words+=(''); fi
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == :files ]]; then
-      mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+      mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
       compopt -o filenames 2>/dev/null
     else
       COMPREPLY+=("${line%%$'\t'*}")
     fi
-  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("${COMP_WORDS[0]}" __complete "${words[@]}" 2>/dev/null)
 }
 complete -F _limpid limpid
 )";
 
-// _describe wants "word:help", with a backslash before a colon of the word.
+// _describe wants "word:help", with a backslash before a colon of the word. compset takes
+// "--model=" away from "--model=a.gguf", so that _files sees a name alone.
 constexpr std::string_view kZsh = R"(#compdef limpid
 # zsh completion for limpid; made by `limpid completion zsh`
 _limpid() {
@@ -49,18 +55,21 @@ _limpid() {
     fi
   done
   (( $#described )) && _describe 'limpid' described
-  [[ -z $files ]] || _files
+  [[ -z $files ]] || { compset -P '-*='; _files }
 }
 if [[ $funcstack[1] == _limpid ]]; then _limpid "$@"; else compdef _limpid limpid; fi
 )";
 
+// `complete -C` gives fish's own completions of a line, here of one whose command is empty: the
+// names of files, also those that begin with ~.
 constexpr std::string_view kFish = R"(# fish completion for limpid; made by `limpid completion fish`
 function __limpid_complete
   set -l words (commandline -opc)
   set -l current (commandline -ct)
+  set -l option (string match -r -- '^-[^=]+=' "$current")
   for line in ($words[1] __complete $words[2..-1] "$current" 2>/dev/null)
     if test "$line" = ":files"
-      __fish_complete_path "$current"
+      string join \n -- "$option"(complete -C "'' "(string replace -- "$option" '' "$current"))
     else
       echo $line
     end
@@ -82,9 +91,9 @@ void offer(std::string_view begun, std::string_view word, std::string_view help 
   if (word.starts_with(begun)) write_out(fmt::format("{}\t{}\n", word, help));
 }
 
-// The values of an option or of a position.
-void offer_values(std::string_view begun, const Option& option) {
-  for (const std::string& value : likely_values(option)) offer(begun, value);
+// The values of an option or of a position. `prefix` is the "--device=" of a word "--device=cpu".
+void offer_values(std::string_view begun, const Option& option, const std::string& prefix = {}) {
+  for (const std::string& value : likely_values(option)) offer(begun, prefix + value);
 }
 
 Run declare_completion(CLI::App& app) {
@@ -102,7 +111,8 @@ Run declare_completion(CLI::App& app) {
 
 }  // namespace
 
-// The words before the last one decide: none, an option that wants a value, or anything else.
+// The words before the last one decide: none, an option that wants a value, or anything else. The
+// option may also be the beginning of the last word: "--device=c".
 void print_suggestions(const Arguments& words) {
   const std::string current = words.empty() ? "" : words.back();
   if (words.size() <= 1 || (words.size() == 2 && words[0] == "help")) {
@@ -113,9 +123,12 @@ void print_suggestions(const Arguments& words) {
   const auto command = std::ranges::find(commands(), words[0], &Command::name);
   if (command == commands().end()) return;
   const DeclaredCommand declared(*command);
-  const Option* before = find_option(*declared.app, words[words.size() - 2]);
+  const size_t equals = current.starts_with('-') ? current.find('=') : current.npos;
+  const bool is_attached = equals != current.npos;
+  const Option* before =
+      find_option(*declared.app, is_attached ? current.substr(0, equals) : words[words.size() - 2]);
   if (before != nullptr && !spellings(*before).empty() && !placeholder(*before).empty()) {
-    offer_values(current, *before);
+    offer_values(current, *before, is_attached ? current.substr(0, equals + 1) : "");
     if (names_a_file(*before)) write_out(":files\n");
   } else if (current.starts_with('-')) {
     for (const char* name : {"-h", "--help"}) offer(current, name, "options and examples");

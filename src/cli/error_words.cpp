@@ -51,22 +51,33 @@ void replace_all(std::string& message, std::string_view from, std::string_view t
     message.replace(at, from.size(), to);
 }
 
+// In tokens. A model without learned positions has no limit, so this is ten times what any model
+// was trained for.
+int64_t largest_context = 1 << 24;
+
+// A text that is longer than any context must be shortened.
+std::string advice_on(const ContextOverflowError& error) {
+  if (error.n_tokens() > largest_context)
+    return fmt::format(" (the model has {} positions): shorten the text", largest_context);
+  const std::string context = sufficient_context(error);
+  return ": shorten the text, or use " +
+         (context.empty() ? "a larger -c and a smaller -n" : context);
+}
+
 }  // namespace
 
-// Advice must work when it is followed, so no context is recommended that no model could have.
+void set_largest_context(int64_t n_positions) { largest_context = n_positions; }
+
+// Advice must work when it is followed, so no context is recommended that the model cannot have.
 std::string sufficient_context(const ContextOverflowError& error) {
-  constexpr int64_t kMost = 1 << 24;  // tokens; ten times what any model was trained for
-  return error.n_needed() > kMost ? "" : fmt::format("-c {}", error.n_needed());
+  return error.n_needed() > largest_context ? "" : fmt::format("-c {}", error.n_needed());
 }
 
 // The library names its own options in messages; here they get the names of the command line.
 std::string in_program_words(const std::exception& error) {
   if (const auto* overflow = dynamic_cast<const ContextOverflowError*>(&error)) {
-    const std::string context = sufficient_context(*overflow);
-    return fmt::format(
-        "the sequence has {} tokens and the context holds {}: shorten the text, or use {}",
-        overflow->n_tokens(), overflow->n_ctx(),
-        context.empty() ? "a larger -c and a smaller -n" : context);
+    return fmt::format("the sequence has {} tokens and the context holds {}{}",
+                       overflow->n_tokens(), overflow->n_ctx(), advice_on(*overflow));
   }
   std::string message = without_part(error);
   if (message.size() < std::string_view(error.what()).size()) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -59,8 +60,10 @@ Json value_to_json(const MetadataValue& value) {
       value.value);
 }
 
-// ["a", "b", "c", "d", "e", "f"], … (49152 items)
+// ["a", "b", "c", "d", "e", "f"], … (49152 items). A number may be nan or inf, which JSON lacks.
 std::string short_text(const Json& json) {
+  if (json.is_number_float() && !std::isfinite(json.get<double>()))
+    return fmt::format("{}", json.get<double>());
   if (json.is_string() && json.get_ref<const std::string&>().size() > kShownBytes) {
     const auto& whole = json.get_ref<const std::string&>();
     const std::string shown = whole.substr(0, kShownBytes);
@@ -341,10 +344,14 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
 }
 
 std::string checkpoint_text(const Json& report) {
+  // --quantize shows weights that are in no file.
+  const std::string size = report["files"] == 0
+                               ? format_bytes(report["tensor_bytes"]) + " of tensors"
+                               : fmt::format("{} in {}", format_bytes(report["file_bytes"]),
+                                             count(report["files"], "file"));
   std::string text =
-      fmt::format("{}\n  {}, {} in {}, {} parameters, {:.2f} bits each\n\nmetadata\n",
-                  report["path"], report["format"], format_bytes(report["file_bytes"]),
-                  count(report["files"], "file"), report["parameters"], report["bits_per_weight"]);
+      fmt::format("{}\n  {}, {}, {} parameters, {:.2f} bits each\n\nmetadata\n", report["path"],
+                  report["format"], size, report["parameters"], report["bits_per_weight"]);
   for (const auto& [key, entry] : report["metadata"].items())
     text += fmt::format("  {} ({}) = {}\n", key, entry["type"], short_text(entry["value"]));
   if (!report["tensors"].empty()) text += text_of_tensors(report);

@@ -3,7 +3,7 @@
 // Every command ends here, with one of these exit codes:
 //   0    all was done as asked
 //   1    an error, reported in one line on stderr, or a comparison that finds a difference
-//   130  Ctrl-C, SIGTERM or SIGHUP
+//   130  Ctrl-C, SIGTERM or SIGHUP; serve ends with 0 after the first two
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -11,9 +11,9 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/paths.h"
 #include "cli/error_words.h"
 #include "cli/help.h"
-#include "cli/output_path.h"
 #include "cli/signals.h"
 #include "limpid/error.hpp"
 

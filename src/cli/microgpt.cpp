@@ -79,32 +79,32 @@ void add_number(CLI::App& app, MicrogptFlags& values, const std::string& declara
 
 void declare(CLI::App& app, MicrogptFlags& values) {
   group(app, "model");
-  add_number(app, values, "--n_embd N", &Shape::n_embd, "width [16]");
-  add_number(app, values, "--n_layer N", &Shape::n_layer, "transformer layers [1]");
-  add_number(app, values, "--n_head N", &Shape::n_head, "attention heads [4]");
+  add_number(app, values, "--n_embd N", &Shape::n_embd, "width (16)");
+  add_number(app, values, "--n_layer N", &Shape::n_layer, "transformer layers (1)");
+  add_number(app, values, "--n_head N", &Shape::n_head, "attention heads (4)");
   add_number(app, values, "--block_size N", &Shape::block_size,
-             "context, in tokens [8; python: 16]");
+             "context, in tokens (8; python: 16)");
   group(app, "training");
-  add_number(app, values, "--num_steps N", &Config::num_steps, "steps [10000; python: 1000]");
+  add_number(app, values, "--num_steps N", &Config::num_steps, "steps (10000; python: 1000)");
   add_number(app, values, "--learning_rate X", &Config::learning_rate,
-             "at step 1; falls to 0 [0.01]");
-  add_number(app, values, "--batch_size B", &Config::batch_size, "documents a step [1]");
-  add_number(app, values, "--seed N", &Config::seed, "seed of all random numbers [42]");
-  add_option(app, "--data FILE", values.data, "documents, one a line [32,033 names]");
+             "at step 1; falls to 0 (0.01)");
+  add_number(app, values, "--batch_size B", &Config::batch_size, "documents a step (1)");
+  add_number(app, values, "--seed N", &Config::seed, "seed of all random numbers (42)");
+  add_option(app, "--data FILE", values.data, "documents, one a line (default: 32,033 names)");
   add_option(app, "--input_url URL", values.input_url, "the same, fetched once and kept");
-  add_option(app, "--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");
+  add_option(app, "--preset NAME", values.preset, "fsharp or python: whose defaults (fsharp)");
   add_switch(app, "--python-rng", values.python_rng,
              "repeat Karpathy's Python, number for number (implies --preset python)");
   add_option(app, "--engine NAME", values.engine,
-             "scalar: a graph of numbers; fast: matrices, no graph; tensor: as train [scalar]");
-  add_option(app, "--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 [f32]");
+             "scalar: a graph of numbers; fast: matrices, no graph; tensor: as train (scalar)");
+  add_option(app, "--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 (f32)");
   add_option(app, "--save FILE", values.save, "keep what was learned (safetensors)");
   add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
   group(app, "samples");
   add_switch(app, "--sample-only", values.sample_only, "no training; wants --load");
-  add_number(app, values, "--samples N", &Config::samples, "how many at the end [20]");
+  add_number(app, values, "--samples N", &Config::samples, "how many at the end (20)");
   add_number(app, values, "--temperature X", &Config::temperature,
-             "low: careful, high: wild [0.5]");
+             "low: careful, high: wild (0.5)");
   declare_watch(app, values.watch);
   group(app, "output");
   add_option(app, "--graph FILE", values.graph, "only draw a small graph of Values (SVG)");
@@ -121,9 +121,8 @@ Config to_config(const MicrogptFlags& values) {
   return config;
 }
 
-// `scalar` builds a node for each addition and multiplication of numbers, as the originals do;
+// `scalar` builds a node for each addition and multiplication of f64 numbers, as the originals do;
 // `fast` does the same sums on whole matrices, `tensor` is what `limpid train` trains with.
-// The engine and its number type. The scalar engine is a graph of f64 values and knows no other.
 Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
   const std::string& dtype = values.dtype;
   LIMPID_CHECK(ArgumentError, dtype.empty() || dtype == "f32" || dtype == "f64",

@@ -11,10 +11,11 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/paths.h"
+#include "cli/error_words.h"
 #include "cli/inspect.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "cli/output_path.h"
 #include "cli/pull.h"
 #include "executor/cpu/isa.h"
 #include "generate/engine.h"
@@ -57,6 +58,8 @@ void note_long_context(const Model& model, const OpenOptions& options) {
 
 // What the user may want to know of a model that was opened.
 void report_opened(const Model& model, const ModelFlags& flags, double seconds) {
+  const DecoderSpec& spec = model.spec();
+  if (spec.position == PositionKind::kLearned) set_largest_context(spec.n_ctx_train);
   if (flags.verbose) log_opened(model, seconds);
   note_products(model, flags.options);
   note_long_context(model, flags.options);

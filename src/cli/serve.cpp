@@ -9,7 +9,7 @@
 //   ready
 //
 // The order of an end: SIGTERM or Ctrl-C makes the API refuse new requests, running answers get
-// --drain-time to finish, then connections are closed.
+// --drain-time to finish, then they get an error.
 #include <unistd.h>
 
 #include <future>
@@ -222,9 +222,7 @@ void log_prompt(const std::string& model, const std::string& prompt) {
               {{"model", model}, {"prompt", prompt}});
 }
 
-void run(const ServeFlags& values) {
-  share_free_memory();
-  if (values.log_is_json) set_json_log();
+void check_flags(const ServeFlags& values) {
   LIMPID_CHECK(ArgumentError,
                values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",
                "--reasoning {}: give on, off or auto", values.reasoning);
@@ -235,7 +233,13 @@ void run(const ServeFlags& values) {
   LIMPID_CHECK(ArgumentError, values.slot_folder.empty() || is_folder(values.slot_folder),
                "--slot-save-path {}: the folder does not exist; create it first",
                values.slot_folder);
-  n_ctx_of_an_answer(values);                                 // throws
+  n_ctx_of_an_answer(values);  // throws
+}
+
+void run(const ServeFlags& values) {
+  share_free_memory();
+  if (values.log_is_json) set_json_log();
+  check_flags(values);
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
   ApiOptions options{.keys = read_keys(values),
                      .offers_slots = values.slots,

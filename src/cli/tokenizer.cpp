@@ -55,13 +55,13 @@ void declare(CLI::App& app, TokenizerFlags& values) {
   add_option(app, "-o,--output OUT", values.out,
              "the tokenizer.json to write; - is standard output");
   add_option(app, "--vocab-size N", values.options.vocab_size, Range{1},
-             "tokens, with the 256 bytes and the special tokens [32000]");
+             "tokens, with the 256 bytes and the special tokens (32000)");
   add_choice(app, "--pre-tokenizer NAME", values.pre_tokenizer, pre_tokenizer_choices(),
-             "what cuts a text into words: gpt2, llama3, qwen2, or none [gpt2]");
+             "what cuts a text into words: gpt2, llama3, qwen2, or none (gpt2)");
   add_option(app, "--special LIST", values.special,
              "special tokens, between commas; they get the first ids");
   add_option(app, "--min-frequency N", values.options.min_frequency, Range{0},
-             "a pair of tokens that occurs less often does not become a token [0]");
+             "a pair of tokens that occurs less often does not become a token (0)");
   add_switch(app, "--lines", values.options.each_line,
              "each line is a text of its own, as for `train` of tokenizers with files");
   add_switch(app, "--json", values.json, "what was learned, as JSON");

@@ -60,17 +60,17 @@ std::string set(RunSettings& settings, std::string_view name, const std::string&
 void declare(CLI::App& app, TrainFlags& values) {
   add_option(app, "--preset NAME", values.preset,
              fmt::format("settings to begin with: {}", fmt::join(run_preset_names(), ", ")));
-  add_option(app, "--out DIR", values.out, "the run's folder [runs/NAME]");
+  add_option(app, "--out DIR", values.out, "the run's folder (runs/NAME)");
   add_option(app, "--resume DIR", values.resume,
              "go on with the run in this folder; --steps, --lr and others may change");
-  add_option(app, "-t,--threads N", values.n_threads, Range{0, 1024}, "0: as many as cores [0]");
+  add_option(app, "-t,--threads N", values.n_threads, Range{0, 1024}, "0: as many as cores (0)");
   add_switch(app, "--plan", values.plan,
              "show memory, steps and time of the run, and do not train");
   add_switch(app, "--json", values.json, "the lines of log.jsonl, or the plan, for machines");
   CLI::Option* watch = add_switch(app, "--watch", values.watches,
                                   "show the run's report on a local page, as it grows");
   needs(add_option(app, "--port N", values.port, Range{0, 65535},
-                   "port of the page of --watch; 0: any that is free [0]"),
+                   "port of the page of --watch; 0: any that is free (0)"),
         watch);
   group(app, "settings");
   RunSettings scratch;

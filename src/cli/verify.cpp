@@ -105,11 +105,6 @@ Trace trace_of(ModelFlags flags, const CheckpointPointer& checkpoint,
   return trace_model(*model, *tap, ids);
 }
 
-// A NaN or an infinity on one side only.
-std::string error_text(double error) {
-  return std::isfinite(error) ? fmt::format("{:.3g}", error) : "not finite";
-}
-
 std::string place_text(const ActivationError& each) {
   return each.layer < 0 ? each.what : fmt::format("layer {}, {}", each.layer, each.what);
 }
@@ -120,21 +115,23 @@ std::string to_text(const Comparison& comparison, double tolerance, size_t n_tok
                                  "shape", "error", "at");
   for (const ActivationError& each : comparison.activations) {
     // Embedding, final norm and logits belong to no layer.
-    text += fmt::format("{:>5}  {:<14} {:>14} {:>12}",
+    text += fmt::format("{:>5}  {:<14} {:>14} {:>12.3g}",
                         each.layer < 0 ? "-" : std::to_string(each.layer), each.what,
-                        fmt::format("[{}, {}]", each.n_rows, each.n_cols), error_text(each.error));
+                        fmt::format("[{}, {}]", each.n_rows, each.n_cols), each.error);
     if (each.error > 0) text += fmt::format("  token {}, element {}", each.token, each.element);
     text += '\n';
   }
   for (const std::string& name : comparison.missing)
     text += fmt::format("{} is in the reference only\n", name);
   if (const ActivationError* first = comparison.first_departure(tolerance)) {
-    return text + fmt::format("\ndeparts at {}: {} of the reference's size, at token {}\n",
-                              place_text(*first), error_text(first->error), first->token);
+    return text + fmt::format(
+                      "\ndeparts at {}, token {}, element {}: {:g}, in the reference {:g} "
+                      "(error {:.3g})\n",
+                      place_text(*first), first->token, first->element, first->value,
+                      first->reference, first->error);
   }
   const ActivationError& worst = *comparison.worst();
-  return text +
-         fmt::format("\nagrees: at most {} ({})\n", error_text(worst.error), place_text(worst));
+  return text + fmt::format("\nagrees: at most {:.3g} ({})\n", worst.error, place_text(worst));
 }
 
 Json to_json(const ActivationError& each) {

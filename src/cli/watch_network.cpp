@@ -28,7 +28,7 @@ void declare_watch(CLI::App& app, WatchFlags& values) {
              "a perceptron learns circle, xor or spiral instead: the first lesson");
   add_option(app, "--film FILE", values.film, "the same page to replay without a server (HTML)");
   add_option(app, "--port N", values.port, Range{0, 65535},
-             "port of the page; 0: any that is free [0]");
+             "port of the page; 0: any that is free (0)");
 }
 
 void check_watch(const WatchFlags& values) {

@@ -62,7 +62,7 @@ void Continuation::begin(std::span<const TokenId> prompt) {
   const auto is_text = [this](TokenId id) {
     return id < tokenizer_->vocab_size() && !tokenizer_->is_control(id);
   };
-  const bool at_start = std::none_of(prompt.begin(), prompt.end(), is_text);
+  const bool at_start = std::ranges::none_of(prompt, is_text);
   decoder_.emplace(tokenizer_, options_.show_special, at_start);
   // The text continues the prompt, whose last character may be incomplete. Push the last tokens, as
   // many as a character has bytes at most, and discard their text.
@@ -84,9 +84,20 @@ bool Continuation::is_stop(TokenId id) const {
 void Continuation::give(const std::string& text) {
   ready_ += text;
   result_.text += text;
+  tell_logprobs(result_.text.size());
 }
 
-// A stop id is not part of the result; a stop string's tokens are, but not its text. n_predict
+// Tells the held tokens that begin before this byte. With the stop string "STOP", the tokens
+// " foo", " barST" and "OP" give the text " foo bar" and the log-probabilities of the first two.
+// The tokens of one character begin together.
+void Continuation::tell_logprobs(size_t n_bytes) {
+  while (!held_logprobs_.empty() && held_logprobs_.front().begin < n_bytes) {
+    result_.logprobs.push_back(std::move(held_logprobs_.front().logprobs));
+    held_logprobs_.pop_front();
+  }
+}
+
+// A stop id is not part of the result; the ids of a stop string are, but not its text. n_predict
 // counts the tokens of the result.
 template <class Sample>
 std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const float> logits) {
@@ -105,10 +116,11 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
   result_.ids.push_back(id);
   history_.push_back(id);
   if (options_.n_logprobs >= 0) {
-    result_.logprobs.push_back(
-        options_.logprobs_after_sampling
-            ? candidate_logprobs(chain_.candidates(), id, options_.n_logprobs, tokenizer_.get())
-            : token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get()));
+    held_logprobs_.push_back(
+        {result_.text.size() + matcher_.held().size(),
+         options_.logprobs_after_sampling
+             ? candidate_logprobs(chain_.candidates(), id, options_.n_logprobs, tokenizer_.get())
+             : token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get())});
   }
   // A padded embedding has more rows than the tokenizer has tokens; those rows have no text.
   if (decoder_ && id < tokenizer_->vocab_size()) give(matcher_.push(decoder_->push(id)));
@@ -151,6 +163,7 @@ void Continuation::finish(StopReason reason) {
   // text it cannot be completed, so the decoder returns U+FFFD for it.
   if (decoder_ && reason == StopReason::kEndOfText) give(matcher_.push(decoder_->finish()));
   give(matcher_.finish());
+  tell_logprobs(std::numeric_limits<size_t>::max());
 }
 
 std::string Continuation::take_text() { return std::exchange(ready_, ""); }

@@ -2,6 +2,7 @@
 // decision to stop.
 #pragma once
 
+#include <deque>
 #include <limits>
 #include <optional>
 #include <span>
@@ -75,6 +76,7 @@ class Continuation {
   template <class Sample>
   std::optional<TokenId> next_token(Sample&& sample, std::span<const float> logits);
   void give(const std::string& text);
+  void tell_logprobs(size_t n_bytes);
 
   GenerationOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;  // may be null
@@ -87,6 +89,12 @@ class Continuation {
   int64_t n_prompt_ = 0;
   int64_t n_full_ = std::numeric_limits<int64_t>::max();  // tokens of the context, once it is full
   std::string ready_;
+  // A token whose text may belong to a stop string: it is told when a part of its text is.
+  struct HeldLogprobs {
+    size_t begin = 0;  // of its text, in result_.text
+    TokenLogprobs logprobs;
+  };
+  std::deque<HeldLogprobs> held_logprobs_;
   GenerationResult result_;
 };
 

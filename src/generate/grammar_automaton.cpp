@@ -8,7 +8,8 @@ namespace limpid {
 namespace {
 
 constexpr GrammarAutomaton::State kUnknown = UINT32_MAX;
-constexpr size_t kMostStates = 1 << 16;
+// A count of the states would not bound their memory: a state may have 100,000 stacks.
+constexpr size_t kMostSize = 1 << 25;  // 128 MB
 
 }  // namespace
 
@@ -26,11 +27,12 @@ GrammarAutomaton::State GrammarAutomaton::id_of(GrammarMatcher::State stacks) {
   const auto next = static_cast<State>(states_.size());
   const auto [entry, is_new] = known_.try_emplace(std::move(stacks), next);
   if (is_new) {
-    LIMPID_CHECK(ArgumentError, states_.size() < kMostStates,
-                 "[grammar] too many alternatives of the grammar fit the text so far: make it less "
-                 "ambiguous");
     states_.push_back(entry->first);
     next_.emplace_back(n_classes_, kUnknown);
+    size_ += 2 * entry->first.size() + n_classes_;
+    LIMPID_CHECK(ArgumentError, size_ <= kMostSize,
+                 "[grammar] too many alternatives of the grammar fit the text so far: make it less "
+                 "ambiguous");
   }
   return entry->second;
 }
@@ -49,6 +51,7 @@ GrammarAutomaton::State GrammarAutomaton::forget_all_but(State kept) {
   known_.clear();
   states_.clear();
   next_.clear();
+  size_ = 0;
   return id_of(std::move(stacks));
 }
 

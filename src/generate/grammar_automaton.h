@@ -25,7 +25,7 @@ class GrammarAutomaton {
   // `grammar` must outlive the automaton.
   explicit GrammarAutomaton(const Grammar& grammar);
 
-  // Both throw ArgumentError as GrammarMatcher's functions do, and for too many states.
+  // Both throw ArgumentError as GrammarMatcher's functions do, and for states that are too large.
   State begin() { return id_of(matcher_.begin()); }
   State advance(State state, uint8_t byte);
   // The calls until the next call of allow() may take this many steps of the matcher together.
@@ -34,7 +34,8 @@ class GrammarAutomaton {
   bool is_empty(State state) const { return states_[state].empty(); }  // the text does not fit
   bool is_complete(State state) const { return GrammarMatcher::is_complete(states_[state]); }
 
-  size_t n_states() const { return states_.size(); }
+  // The numbers that the states take: two for each stack, and one for each class of bytes.
+  size_t size() const { return size_; }
   // Forgets all states and steps, and gives the new number of `kept`.
   State forget_all_but(State kept);
 
@@ -44,6 +45,7 @@ class GrammarAutomaton {
   GrammarMatcher matcher_;
   std::array<uint8_t, 256> class_of_{};  // of a byte
   size_t n_classes_ = 0;
+  size_t size_ = 0;
   std::vector<GrammarMatcher::State> states_;
   std::vector<std::vector<State>> next_;  // [state][class], kUnknown before the first step
   std::map<GrammarMatcher::State, State> known_;

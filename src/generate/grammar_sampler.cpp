@@ -8,10 +8,11 @@
 namespace limpid {
 namespace {
 
-constexpr size_t kMostKnown = 256;  // of 128,256 tokens: 4 MB
-constexpr size_t kManyStates = 1 << 12;
+constexpr size_t kMostKnown = 256;           // of 128,256 tokens: 4 MB
+constexpr size_t kLargeAutomaton = 1 << 21;  // 8 MB: forgotten before the next token
 // The steps of the matcher that one pass over the vocabulary, or one token, may take
-// (GrammarAutomaton::allow). More is an error: some grammars would take forever.
+// (GrammarAutomaton::allow). More is an error: some grammars would take forever, because a state
+// may have 100,000 stacks, and each of the vocabulary's million bytes may lead to another state.
 constexpr uint64_t kMostSteps = 1 << 25;
 
 size_t common_length(std::string_view a, std::string_view b) {
@@ -40,7 +41,7 @@ void GrammarSampler::accept(TokenId token) {
   automaton_.allow(kMostSteps);
   for (const char c : rules_->tokenizer.bytes_of(token))
     state_ = automaton_.advance(state_, static_cast<uint8_t>(c));
-  if (automaton_.n_states() > kManyStates) {
+  if (automaton_.size() > kLargeAutomaton) {
     state_ = automaton_.forget_all_but(state_);
     known_.clear();
   }

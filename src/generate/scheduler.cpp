@@ -63,7 +63,7 @@ void Scheduler::make_cache(int64_t n_blocks) {
 }
 
 void Scheduler::unreserve(int64_t n_positions) noexcept {
-  const std::lock_guard lock(tick_mutex_.unchecked());
+  const auto lock = tick_mutex_.lock_once();
   n_reserved_blocks_ -= blocks_for(n_positions);
 }
 
@@ -80,18 +80,18 @@ bool Scheduler::tick() {
 
 void Scheduler::run(std::span<const std::shared_ptr<Task>> tasks,
                     const std::function<bool()>& is_enough) {
+  const auto is_submitted = [](const auto& task) { return task->submitted_; };
+  tick_mutex_.refuse_owner();
   for (const auto& task : tasks) submit(task);
   while (true) {
     const std::lock_guard lock(tick_mutex_);
-    const bool done =
-        std::ranges::none_of(tasks, [](const auto& task) { return task->submitted_; });
-    if (done || (is_enough && is_enough())) return;
+    if (std::ranges::none_of(tasks, is_submitted) || (is_enough && is_enough())) return;
     tick_locked();
   }
 }
 
 void Scheduler::remove(Task& task) noexcept {
-  const std::lock_guard lock(tick_mutex_.unchecked());
+  const auto lock = tick_mutex_.lock_once();
   const std::lock_guard submitted_lock(submitted_mutex_);
   const auto is_it = [&](const std::shared_ptr<Task>& other) { return other.get() == &task; };
   std::erase_if(active_, is_it);

@@ -95,7 +95,11 @@ void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel, const 
   n_wanted_ = std::ssize(tokens_);
   n_adopted_ = 0;
   const std::shared_ptr<Task> self = shared_from_this();
-  engine().scheduler().run({&self, 1});
+  try {
+    engine().scheduler().run({&self, 1});
+  } catch (...) {
+    error_ = std::current_exception();
+  }
   const std::exception_ptr error = std::exchange(error_, nullptr);
   if (n_stored_ == std::ssize(tokens_) && !error) return;
   if (n_stored_ > n_before) forget_logits();
@@ -168,7 +172,8 @@ int64_t Session::append(std::span<const TokenId> tokens, const CancelToken* canc
 void Session::append(
     std::span<const TokenId> tokens,
     const std::function<void(int64_t position, std::span<const float> logits)>& look) {
-  state_->idle().append(tokens, nullptr, look);
+  const std::shared_ptr<State> state = state_;  // `look` may destroy this session
+  state->idle().append(tokens, nullptr, look);
 }
 int64_t Session::assign(std::span<const TokenId> tokens, const CancelToken* cancel) {
   return state_->idle().assign(tokens, cancel);

@@ -22,6 +22,8 @@ class StopMatcher {
   std::string push(std::string_view text);
   // No more text will come: returns what was held back.
   std::string finish();
+  // The text that is held back.
+  const std::string& held() const { return held_; }
   // The stop string that was found, or "".
   const std::string& matched() const { return matched_; }
 

@@ -10,9 +10,9 @@
 namespace limpid {
 namespace {
 
-// 0 for equal values and for two NaNs; infinite when the difference is not finite.
+// Infinite when one of the two is not finite: a NaN beside a NaN does not count as agreement, since
+// nothing is known about the values that should have been there.
 double difference(double x, double reference) {
-  if (x == reference || (std::isnan(x) && std::isnan(reference))) return 0;
   const double difference = std::abs(x - reference);
   return std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
 }
@@ -23,7 +23,7 @@ double difference(double x, double reference) {
 // hundred times as large as the others, as those of the first token have; the small relative error
 // of such an element is large beside the others, and still small in the whole.
 ActivationError compare(const Observation& mine, const Observation& reference) {
-  ActivationError worst{mine.what, mine.layer, mine.n_rows, mine.n_cols, 0, 0, 0};
+  ActivationError worst{mine.what, mine.layer, mine.n_rows, mine.n_cols};
   const auto n_cols = static_cast<size_t>(mine.n_cols);
   for (int64_t row = 0; row < mine.n_rows; ++row) {
     const size_t begin = static_cast<size_t>(row) * n_cols;
@@ -45,6 +45,8 @@ ActivationError compare(const Observation& mine, const Observation& reference) {
     worst.error = error;
     worst.token = row;
     worst.element = static_cast<int64_t>(element);
+    worst.value = mine.values[begin + element];
+    worst.reference = reference.values[begin + element];
   }
   return worst;
 }

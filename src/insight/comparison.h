@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +17,13 @@ struct ActivationError {
   int64_t n_rows = 0;
   int64_t n_cols = 0;
   // The largest ||x - r|| / ||r|| of any row, with Euclidean norms. Each token is measured by its
-  // own size, so a token with large values does not hide another's error. Infinite when one of the
-  // two is not finite and they differ.
+  // own size, so a token with large values does not hide another's error. Infinite when x or r has
+  // a value that is not finite, also when both have it.
   double error = 0;
   int64_t token = 0;    // the row of the largest error
   int64_t element = 0;  // the column with the largest difference in it
+  float value = 0;      // of x there
+  float reference = 0;  // of r there
 };
 
 // The errors of all activations, in the order of the computation.

@@ -25,8 +25,9 @@ void set_chat_templates(
 inline constexpr std::string_view kNamedTemplates = "additional_chat_templates/";
 // Whether an attachment is the file of a named template: "additional_chat_templates/NAME.jinja".
 bool is_named_template(std::string_view attachment);
-// Adds the files of named templates to the attachments of a model that was read from a folder.
-// Throws FormatError for a link that leads out of the folder.
-void attach_named_templates(Checkpoint& checkpoint);
+// Adds the files of named templates to the attachments of a model that was read from a folder, and
+// sets the keys of all templates among them. Throws FormatError, also for a link that leads out of
+// the folder.
+void read_chat_templates(Checkpoint& checkpoint, Metadata& canonical);
 
 }  // namespace limpid

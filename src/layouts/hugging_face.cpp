@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "base/check.h"
 #include "base/paths.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "layouts/chat_templates.h"
 #include "layouts/gpt2.h"
 #include "layouts/hugging_face_llama.h"
@@ -271,8 +270,7 @@ Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   read_generation_keys(given, config.canonical);
   read_pooling(given, config.model_class->architecture, config.canonical);
   Checkpoint result = translate_names(given, hugging_face_names(*config.model_class));
-  attach_named_templates(result);
-  set_chat_templates(result.attachments, config.canonical);
+  read_chat_templates(result, config.canonical);
   result.metadata = config.canonical;
   result.naming = Naming::kGguf;
   result.row_order = config.model_class->row_order;

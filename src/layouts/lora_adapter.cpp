@@ -1,5 +1,7 @@
 #include "layouts/lora_adapter.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include "base/check.h"
 #include "base/model_folder.h"
 #include "base/parse_number.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/safetensors.h"
@@ -17,7 +20,6 @@
 #include "layouts/model_classes.h"
 #include "layouts/name_table.h"
 #include "layouts/spec_reader.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -93,6 +95,12 @@ LoraConfig read_config(const std::string& path, std::string_view json) {
     const auto at = given.metadata.all().lower_bound(below);
     if (at == given.metadata.all().end() || !at->first.starts_with(below)) continue;
     config.refuse(name, "gives modules another rank or scale; patterns are not supported");
+  }
+  if (const auto* whole = config.strings("modules_to_save")) {
+    config.refuse("modules_to_save",
+                  "is {}: modules that were trained as a whole are not supported; merge the "
+                  "adapter into its model with PEFT's merge_and_unload",
+                  printable(fmt::format("{}", fmt::join(*whole, ", "))));
   }
   for (const char* name : kNeutral) config.require_neutral(name, 0);
   for (const char* name : kBookkeeping) {
@@ -201,8 +209,7 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
 // A path may contain '=', so only a number after the last '=' is a scale.
 LoraSource read_lora_source(const std::string& text) {
   const size_t equals = text.rfind('=');
-  std::error_code absent;
-  if (equals == std::string::npos || std::filesystem::is_directory(text, absent)) return {text};
+  if (equals == std::string::npos || is_folder(text)) return {text};
   const auto scale = parse_number<double>(std::string_view(text).substr(equals + 1));
   return scale && std::isfinite(*scale) ? LoraSource{text.substr(0, equals), *scale}
                                         : LoraSource{text};

@@ -157,9 +157,8 @@ Checkpoint meta_to_canonical(Checkpoint given) {
   Metadata metadata = read_meta_params(checkpoint);
   const TensorView* embedding = checkpoint.find("token_embd.weight");
   // A conversion may have added templates and defaults of generation to the folder.
-  attach_named_templates(checkpoint);
+  read_chat_templates(checkpoint, metadata);
   read_generation_config(checkpoint, metadata);
-  set_chat_templates(checkpoint.attachments, metadata);
   if (!metadata.contains("tokenizer.chat_template") && embedding != nullptr &&
       embedding->shape.rows() == kLlama3Vocabulary) {
     metadata.set("tokenizer.chat_template", {std::string(kLlama3ChatTemplate), "string"});

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "checkpoint/byte_reader.h"
+#include "base/printable.h"
 #include "layouts/chat_templates.h"
 #include "layouts/gpt2.h"
 #include "layouts/hugging_face.h"
@@ -153,8 +153,7 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   resolve_output_weight(result, config.tied, "lm_head.weight");
   set_gpt2_keys(config, result.metadata);
   read_generation_config(given, result.metadata);
-  attach_named_templates(result);
-  set_chat_templates(result.attachments, result.metadata);
+  read_chat_templates(result, result.metadata);
   result.naming = Naming::kGguf;
   return result;
 }

@@ -29,8 +29,10 @@ std::optional<TokenId> read_id(SpecReader& keys, std::string_view name, size_t v
 // Types of the tokens; without the key, all are normal.
 std::vector<TokenType> read_types(SpecReader& keys, const Metadata& metadata, size_t vocab_size) {
   std::vector<TokenType> types(vocab_size, TokenType::kNormal);
-  const std::vector<int64_t>* values = metadata.integers("tokenizer.ggml.token_type");
-  if (values == nullptr) return types;
+  const MetadataValue* found = metadata.find("tokenizer.ggml.token_type");
+  if (found == nullptr) return types;
+  const auto* values = std::get_if<std::vector<int64_t>>(&found->value);
+  if (values == nullptr) keys.refuse("token_type", "is not an array of integers");
   if (values->size() != vocab_size) {
     keys.fail("token_type", "has {} entries for {} tokens", values->size(), vocab_size);
   }
@@ -49,9 +51,10 @@ std::vector<float> read_scores(SpecReader& keys, const Metadata& metadata, size_
   std::vector<float> scores;
   if (const auto* integers = std::get_if<std::vector<int64_t>>(&found->value)) {
     scores.assign(integers->begin(), integers->end());
+  } else if (const auto* numbers = std::get_if<std::vector<double>>(&found->value)) {
+    scores.assign(numbers->begin(), numbers->end());
   } else {
-    const std::vector<double>& numbers = *metadata.numbers("tokenizer.ggml.scores");
-    scores.assign(numbers.begin(), numbers.end());
+    keys.refuse("scores", "is not an array of numbers");
   }
   if (scores.size() != vocab_size)
     keys.fail("scores", "has {} entries for {} tokens", scores.size(), vocab_size);

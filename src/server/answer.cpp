@@ -39,7 +39,6 @@ class AnswerInProgress {
         stream_(stream),
         n_left_(n_choices),
         since_token_(n_choices),
-        n_told_(n_choices, 0),
         prompt_told_(n_choices, 0) {
     results_.choices.resize(n_choices);
     results_.prompts.resize(n_prompts);
@@ -81,22 +80,19 @@ class AnswerInProgress {
     count_time(event);
     if (!stream_ || has_failed_) return;
     tell_prompt(event.choice);
-    n_told_[event.choice] += event.ids.size();
     reply_->write(shape_->token(event));
   }
 
-  void choice_end(size_t choice, const GenerationResult& result, const std::exception_ptr& error) {
+  void choice_end(const TokenEvent& rest, const GenerationResult& result,
+                  const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
-    count(choice, result);
+    count(rest.choice, result);
     if (error) tell_failure(as_api_error(error));
     if (!has_failed_ && stream_) {
-      tell_prompt(choice);
-      const size_t n_logprobs = std::min(n_told_[choice], result.logprobs.size());
-      const TokenEvent rest{choice, "", std::span(result.ids).subspan(n_told_[choice]),
-                            std::span(result.logprobs).subspan(n_logprobs)};
+      tell_prompt(rest.choice);
       reply_->write(shape_->choice_end(rest, result));
     }
-    results_.choices[choice] = result;
+    results_.choices[rest.choice] = result;
     if (--n_left_ > 0 || has_failed_) return;
     if (stream_) {
       reply_->write(shape_->end(results_));
@@ -104,6 +100,13 @@ class AnswerInProgress {
     } else {
       reply_->send({200, "application/json", dump_json(shape_->whole(results_))});
     }
+  }
+
+  // The server ends, so the stream ends with an error. No effect when the client has gone.
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    reply_->write(shape_->failure({503, "the server is shutting down"}));
+    reply_->end();
   }
 
   void fail(const std::exception_ptr& error) {
@@ -171,7 +174,6 @@ class AnswerInProgress {
   std::vector<CancelToken> cancels_;  // of the choices so far
   // Of each choice:
   std::vector<std::optional<Stopwatch>> since_token_;  // the last one
-  std::vector<size_t> n_told_;                         // ids
   std::vector<char> prompt_told_;
   AnswerResults results_;
 };
@@ -246,19 +248,24 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
           progress->progress({first, n_total, n_found, n_done});
         };
       }
-      request.on_token = [progress, first](const TokenEvent& event) {
-        progress->token({first + event.choice, event.text, event.ids, event.logprobs});
+      request.on_token = [progress, first](TokenEvent event) {
+        event.choice += first;
+        progress->token(event);
       };
-      request.on_end = [progress, first](size_t choice, const GenerationResult& result,
+      request.on_end = [progress, first](TokenEvent rest, const GenerationResult& result,
                                          const std::exception_ptr& error) {
-        progress->choice_end(first + choice, result, error);
+        rest.choice += first;
+        progress->choice_end(rest, result, error);
       };
       ids.push_back(served->service->submit(std::move(request)));
     }
   } catch (...) {
     return progress->fail(std::current_exception());
   }
-  reply->on_gone([served, ids] { served->service->cancel(ids); });
+  reply->on_gone([progress, served, ids] {
+    progress->leave();
+    served->service->cancel(ids);
+  });
 }
 
 }  // namespace limpid

@@ -27,7 +27,7 @@ class RunningGeneration {
       : engine_(engine),
         n_ctx_(n_ctx),
         request_(std::move(request)),
-        n_told_(request_.choices.size(), 0),
+        told_(request_.choices.size()),
         n_left_(request_.choices.size()) {}
 
   // Throws for options out of range and for a prompt that does not fit.
@@ -78,17 +78,19 @@ class RunningGeneration {
 
   void token(size_t choice, std::string_view piece, const GenerationResult& so_far) {
     begin_others();
-    if (piece.empty()) return;
-    const size_t n_told = std::exchange(n_told_[choice], so_far.ids.size());
-    const size_t n_logprobs = std::min(n_told, so_far.logprobs.size());
-    request_.on_token({choice, piece, std::span(so_far.ids).subspan(n_told),
-                       std::span(so_far.logprobs).subspan(n_logprobs)});
+    if (!piece.empty()) request_.on_token(next_event(choice, piece, so_far));
+  }
+
+  // What no event before had.
+  TokenEvent next_event(size_t choice, std::string_view text, const GenerationResult& result) {
+    const Told before = std::exchange(told_[choice], {result.ids.size(), result.logprobs.size()});
+    return {choice, text, std::span(result.ids).subspan(before.n_ids),
+            std::span(result.logprobs).subspan(before.n_logprobs)};
   }
 
   // The slot and the place are free before the client hears of the end: it may save the slot, or
-  // ask again, at once. A request that is
-  // cancelled in the queue gets no slot: it would replace the slot's text by its own, which was
-  // never evaluated.
+  // ask again, at once. A request that is cancelled in the queue gets no slot: it would replace the
+  // slot's text by its own, which was never evaluated.
   void end(size_t choice, const GenerationResult& result, std::exception_ptr error) {
     if (!std::exchange(has_started_, true) && request_.on_start) request_.on_start(-1);
     begin_others();
@@ -100,9 +102,13 @@ class RunningGeneration {
       on_all_ended_(std::move(tokens));
       request_.place.reset();
     }
-    request_.on_end(choice, result, std::move(error));
+    request_.on_end(next_event(choice, "", result), result, std::move(error));
     if (is_last) drop_tasks();
   }
+
+  struct Told {
+    size_t n_ids = 0, n_logprobs = 0;
+  };
 
   Engine& engine_;
   const int64_t n_ctx_;
@@ -110,9 +116,9 @@ class RunningGeneration {
   std::function<int64_t()> on_start_;  // gives the slot
   std::function<void(std::vector<TokenId>)> on_all_ended_;
   std::vector<std::shared_ptr<GenerationTask>> tasks_;
-  std::vector<size_t> n_told_;  // ids of each choice
-  size_t n_left_;               // choices that have not ended
-  std::vector<TokenId> ids_;    // of the first choice
+  std::vector<Told> told_;    // of each choice
+  size_t n_left_;             // choices that have not ended
+  std::vector<TokenId> ids_;  // of the first choice
   bool has_started_ = false;
   bool others_begun_ = false;
 };

@@ -24,13 +24,15 @@
 namespace limpid {
 
 // Some text of one choice became ready, with the tokens that were sampled since the event before.
-// A token may come with a later event than its text: a character may end in a later token, and text
+// A token may come with another event than its text: a character may end in a later token, and text
 // that may begin a stop string is held back.
 struct TokenEvent {
   size_t choice = 0;
-  std::string_view text;  // whole UTF-8, never empty
+  std::string_view text;  // whole UTF-8
   std::span<const TokenId> ids;
-  std::span<const TokenLogprobs> logprobs;  // of ids; empty unless they were asked for
+  // Empty unless they were asked for. A token whose text is held back has them in a later event
+  // than its id, and a token of a stop string in none.
+  std::span<const TokenLogprobs> logprobs;
 };
 
 // A place among the requests that run or wait; it is free again when nothing holds it.
@@ -53,8 +55,10 @@ struct GenerationRequest {
   // on_start, then after each step of the prompt.
   std::function<void(int64_t n_done, int64_t n_found)> on_prompt{};
   std::function<void(const TokenEvent&)> on_token;
-  // Once for each choice, also when it was cancelled. With an error the result is what there was.
-  std::function<void(size_t choice, const GenerationResult&, std::exception_ptr error)> on_end;
+  // Once for each choice, also when it was cancelled. `rest` has its last tokens, which no call of
+  // on_token had, and no text. With an error the result is what there was.
+  std::function<void(const TokenEvent& rest, const GenerationResult&, std::exception_ptr error)>
+      on_end;
 };
 
 // The queue is full.

@@ -69,7 +69,9 @@ class HttpReply {
   virtual bool write(std::string_view chunk) = 0;
   virtual void end() = 0;
   // `callback` is called once, on a thread of the server, when the client goes before the answer's
-  // end; at once when it has gone already. The end of the answer forgets it.
+  // end; at once when it has gone already. It is also called when stop() cuts the answer off: it
+  // may then end a stream with an error, and what had not begun has been answered with 503. The end
+  // of the answer forgets it.
   virtual void on_gone(std::function<void()> callback) = 0;
 };
 
@@ -131,7 +133,8 @@ class HttpServer {
 
   uint16_t port() const;
   // Connections without a request close. The answers that are under way go on, for at most
-  // `patience`; until they have ended, new requests still reach the handler, which may refuse them.
+  // `patience`, and are then cut off; until they have ended, new requests still reach the handler,
+  // which may refuse them.
   // Returns when all threads have ended; at once when they have been stopped before.
   void stop(std::chrono::milliseconds patience);
   size_t n_connections() const;

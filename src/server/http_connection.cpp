@@ -19,19 +19,13 @@ constexpr size_t kMostChunkHeaderBytes = 16 << 10;  // of one chunk, its extensi
 constexpr size_t kMostIdleBytes = 64 << 10;         // of a buffer, between two answers
 constexpr std::chrono::microseconds kQuickTokens{300};  // between two: they do not come alone
 
-std::string address_of(const Tcp::socket& socket) {
-  ErrorCode error;
-  const auto endpoint = socket.remote_endpoint(error);
-  return error ? "" : endpoint.address().to_string();
-}
-
 }  // namespace
 
 HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, Tcp::socket socket,
                                asio::ssl::context* context)
     : shared_(std::move(shared)),
       socket_(std::move(socket), context),
-      remote_(address_of(socket_.plain())),
+      remote_(socket_.peer_address()),
       header_check_(limits().n_header_fields) {
   ++shared_->n_open;
 }
@@ -357,6 +351,16 @@ void HttpConnection::expire() {
 
 void HttpConnection::abort() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+// In an answer, read_deadline_ is kNever before the first call: nothing of the client is awaited.
+void HttpConnection::cut_off() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ != State::kAnswer) return self->close();
+    if (self->read_deadline_.load() != kNever) return;
+    self->read_deadline_ = Clock::now() + kLingerTime;
+    if (const auto reply = self->reply_.lock()) reply->cut_off();
+  });
 }
 
 void HttpConnection::close_if_idle_since(Clock::time_point time) {

@@ -63,6 +63,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool queue(std::string_view bytes, After after, bool is_stream);
   void set_status(int status) { status_ = status; }
   void abort();
+  // Ends an answer with an error, and gives the client little time to take it. Closes the
+  // connection if it does anything else, so a later call closes it after the error.
+  void cut_off();
   // Closes it if it has been waiting for the header of a request, or of TLS, since before `time`.
   void close_if_idle_since(Clock::time_point time);
   // Ends the connection if a time limit has passed.

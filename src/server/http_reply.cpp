@@ -82,6 +82,17 @@ void ConnectionReply::on_gone(std::function<void()> callback) {
   callback();
 }
 
+// The callback runs after send(), which does nothing in a stream: the API's error ends that.
+void ConnectionReply::cut_off() {
+  std::function<void()> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    callback.swap(on_gone_);
+  }
+  send(refusal(connection_->path(), 503, "the server is shutting down"));
+  if (callback) callback();
+}
+
 void ConnectionReply::set_gone() {
   std::function<void()> callback;
   {

@@ -27,6 +27,8 @@ class ConnectionReply final : public HttpReply {
 
   // The connection calls it when the client has gone.
   void set_gone();
+  // The connection calls it when the server ends and waits no longer for the answer.
+  void cut_off();
 
  private:
   enum class State { kWaiting, kStreaming, kEnded, kGone };

@@ -92,8 +92,8 @@ std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
 //   draining   answers that are under way go on; connections without a request close, new ones only
 //              after kFarewell, because a client that has just come is to be told why (503)
 //   over       the last answer has ended, or `patience` is used up: the listeners close
-//   farewell   clients get kFarewell to close, or less if `patience` ends sooner; then connections
-//              are aborted, no work is left, and the threads end
+//   farewell   clients get kFarewell to close, or less if `patience` ends sooner; then answers that
+//              still run are cut off and connections close, no work is left, and the threads end
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, HttpHandler handler)
@@ -178,9 +178,7 @@ class HttpServer::Impl {
   // server usually holds many that do nothing, and a new client comes before them.
   bool evict() {
     const auto open = connections();
-    const auto longest = std::min_element(
-        open.begin(), open.end(),
-        [](const auto& a, const auto& b) { return a->waits_since() < b->waits_since(); });
+    const auto longest = std::ranges::min_element(open, {}, &HttpConnection::waits_since);
     if (longest == open.end() || (*longest)->waits_since() == kNever) return false;
     (*longest)->abort();
     return true;
@@ -216,7 +214,7 @@ class HttpServer::Impl {
       if (is_draining)
         connection->close_if_idle_since(is_over ? now
                                                 : std::max(drain_began_.load(), now - kFarewell));
-      if (is_over && now >= drain_end_.load()) connection->abort();
+      if (is_over && now >= drain_end_.load()) connection->cut_off();
     }
     if (is_over) {
       ErrorCode ignored;

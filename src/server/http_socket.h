@@ -8,6 +8,7 @@
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace limpid {
@@ -26,6 +27,11 @@ class HttpSocket {
   bool is_encrypted() const { return tls_.has_value(); }
   auto get_executor() { return socket_.get_executor(); }
   Tcp::socket& plain() { return socket_; }
+  std::string peer_address() const {
+    ErrorCode error;
+    const auto endpoint = socket_.remote_endpoint(error);
+    return error ? "" : endpoint.address().to_string();
+  }
 
   template <typename Handler>
   void handshake(Handler&& handler) {

@@ -189,7 +189,9 @@ std::string newest_checkpoint(const std::string& path) {
 std::optional<RunFolder::SavedStep> RunFolder::newest() const {
   const auto steps = saved_steps(path_);
   if (steps.empty()) return std::nullopt;
-  return SavedStep{steps.rbegin()->second, steps.rbegin()->first};
+  const auto newest = steps.rbegin();
+  return SavedStep{newest->second, newest->first,
+                   steps.size() == 1 ? "" : std::next(newest)->second};
 }
 
 // The order makes a crash harmless: everything is on the disk before the rename, the rename is one

@@ -53,10 +53,11 @@ class RunFolder {
   const RunSettings& settings() const { return settings_; }
   // Replaces the settings. begin() writes them to run.json.
   void set_settings(RunSettings settings) { settings_ = std::move(settings); }
-  // The folder of a checkpoint, and the number of updates after which it was saved.
+  // A checkpoint.
   struct SavedStep {
-    std::string path;
-    int64_t n_updates;
+    std::string path;    // its folder
+    int64_t n_updates;   // after which it was saved
+    std::string before;  // the folder of the checkpoint before it; "" for the first one
   };
   // Returns the newest checkpoint; nothing before the first one.
   std::optional<SavedStep> newest() const;

@@ -83,46 +83,47 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
         "the tokenizer, if none lies beside the config or the model");
   visit("data", s.data, "FILE...", "texts to learn from");
   visit("val", s.val, "FILE|SHARE",
-        "held-out text, or the share of the data that is held out [0.1]");
-  visit("steps", s.steps, "N", "updates of the weights [1000]", 0);
-  visit("batch-size", s.batch_size, "N", "sequences in a step [12]", 1);
-  visit("seq-len", s.seq_len, "N", "tokens of a sequence [the model's positions, at most 1024]", 0);
-  visit("grad-accum", s.grad_accum, "N", "batches whose gradients make one step [1]", 1);
-  visit("lr", s.lr, "X", "the largest learning rate [3e-4]", 0);
-  visit("min-lr", s.min_lr, "X", "the learning rate at the end [0]", 0);
-  visit("warmup", s.warmup, "N", "steps in which the learning rate rises [0]", 0);
-  visit("schedule", s.schedule, "NAME", "constant, linear, cosine or wsd [cosine]");
+        "held-out text, or the share of the data that is held out (0.1)");
+  visit("steps", s.steps, "N", "updates of the weights (1000)", 0);
+  visit("batch-size", s.batch_size, "N", "sequences in a step (12)", 1);
+  visit("seq-len", s.seq_len, "N",
+        "tokens of a sequence (default: the model's positions, at most 1024)", 0);
+  visit("grad-accum", s.grad_accum, "N", "batches whose gradients make one step (1)", 1);
+  visit("lr", s.lr, "X", "the largest learning rate (3e-4)", 0);
+  visit("min-lr", s.min_lr, "X", "the learning rate at the end (0)", 0);
+  visit("warmup", s.warmup, "N", "steps in which the learning rate rises (0)", 0);
+  visit("schedule", s.schedule, "NAME", "constant, linear, cosine or wsd (cosine)");
   visit("optimizer", s.optimizer, "NAME",
-        "adamw, muon (matrices; the others by adamw) or sgd [adamw]");
-  visit("beta1", s.beta1, "X", "decay of the mean of gradients; the momentum of sgd [0.9]");
-  visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
+        "adamw, muon (matrices; the others by adamw) or sgd (adamw)");
+  visit("beta1", s.beta1, "X", "decay of the mean of gradients; the momentum of sgd (0.9)");
+  visit("beta2", s.beta2, "X", "decay of the mean of their squares (0.95)");
   visit("weight-decay", s.weight_decay, "X",
-        "weight decay of matrices; norms and biases have none [0.1]", 0);
-  visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit [1]", 0);
+        "weight decay of matrices; norms and biases have none (0.1)", 0);
+  visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit (1)", 0);
   visit("dropout", s.dropout, "X",
-        "share of activations set to zero at random in a step; GPT-2 only [0]");
+        "share of activations set to zero at random in a step; GPT-2 only (0)");
   visit("dtype", s.dtype, "f32|bf16|f16",
-        "type of matrix products and kept activations; weights and gradients stay f32 [f32]");
+        "type of matrix products and kept activations; weights and gradients stay f32 (f32)");
   visit("checkpoint-activations", s.checkpoint_activations, "on|off",
-        "less memory: compute activations again in the backward pass [off]");
-  visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]", 0);
-  visit("lora-alpha", s.lora_alpha, "X", "the adapter's scale is X / RANK [16]");
+        "less memory: compute activations again in the backward pass (off)");
+  visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model; 0: no (0)", 0);
+  visit("lora-alpha", s.lora_alpha, "X", "the adapter's scale is X / RANK (16)");
   visit("lora-targets", s.lora_targets, "LIST",
-        "modules that the adapter changes, or all-linear [q_proj,v_proj; c_attn]");
+        "modules that the adapter changes, or all-linear (q_proj,v_proj; c_attn)");
   visit("freeze", s.freeze, "LIST",
         "tensors whose name contains one of these do not learn, such as token_embd,blk.0.");
-  visit("seed", s.seed, "N", "seed of all random numbers [1337]", 0);
-  visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]",
+  visit("seed", s.seed, "N", "seed of all random numbers (1337)", 0);
+  visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only (250)",
         0);
-  visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]", 0);
+  visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all (0)", 0);
   visit("sample-every", s.sample_every, "N",
-        "steps between samples of the model's text; 0: none [250]", 0);
-  visit("sample-tokens", s.sample_tokens, "N", "tokens of a sample [128]", 1);
-  visit("sample-temp", s.sample_temp, "X", "the temperature of samples; 0: greedy [0.8]", 0);
+        "steps between samples of the model's text; 0: none (250)", 0);
+  visit("sample-tokens", s.sample_tokens, "N", "tokens of a sample (128)", 1);
+  visit("sample-temp", s.sample_temp, "X", "the temperature of samples; 0: greedy (0.8)", 0);
   visit("sample-prompt", s.sample_prompt, "TEXT",
-        "text that samples continue [none: a new document]");
-  visit("save-every", s.save_every, "N", "steps between checkpoints; 0: at the end only [250]", 0);
-  visit("keep", s.keep, "N", "checkpoints that are kept [2]", 1);
+        "text that samples continue (default: a new document)");
+  visit("save-every", s.save_every, "N", "steps between checkpoints; 0: at the end only (250)", 0);
+  visit("keep", s.keep, "N", "checkpoints that are kept (2)", 1);
 }
 
 }  // namespace limpid

@@ -213,9 +213,8 @@ void Trainer::load_state(const std::string& path) {
     loss_scale_.set(std::ldexp(1.0, static_cast<int>(number("loss_scale_exponent", -16, 40))),
                     count("loss_scale_steps"));
   const auto data = saved.metadata.find("data");  // absent from states of earlier versions
-  if (data != saved.metadata.end() && data->second != data_digest())
-    throw_format_error(path, "data",
-                       "is of other data: the texts, or how they are tokenized, have changed");
+  LIMPID_CHECK(ArgumentError, data == saved.metadata.end() || data->second == data_digest(),
+               "{} is of other data: the texts, or how they are tokenized, have changed", path);
   sampler_.set_position(count("position"));
   n_tokens_ = count("tokens");
 }

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/thread_pool.h"
 #include "limpid/error.hpp"
@@ -79,7 +77,8 @@ class Trainer {
   TrainingModel& model() { return model_; }
 
   // Everything that a step depends on, besides the weights and the data: `save_state` writes one
-  // file, `load_state` reads it. Throws FormatError when it belongs to another model.
+  // file, `load_state` reads it. Throws FormatError when it is damaged or belongs to another model,
+  // ArgumentError when it belongs to other data.
   void save_state(const std::string& path);
   void load_state(const std::string& path);
 

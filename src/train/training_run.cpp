@@ -12,6 +12,7 @@
 #include "base/parse_number.h"
 #include "base/printable.h"
 #include "base/stopwatch.h"
+#include "base/utf8.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
 #include "model/configuration.h"
@@ -90,6 +91,18 @@ Checkpoint open_model(const RunSettings& settings) {
   return model;
 }
 
+// Calls `read`, which reads the checkpoint, and says how the run can go on without it.
+template <typename Read>
+auto read_saved(const RunFolder::SavedStep& saved, Read read) {
+  try {
+    return read();
+  } catch (const FormatError& error) {
+    throw_format_error(saved.path, "checkpoint",
+                       "cannot be read ({}); without this folder, the run {}", error.what(),
+                       saved.before.empty() ? "begins anew" : "goes on from " + saved.before);
+  }
+}
+
 // Returns the newest checkpoint, or what the run begins with: for a new model, its shapes. The
 // checkpoint of an adapter has only the adapter, so the model is opened too.
 std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
@@ -98,7 +111,7 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
   if (settings.lora > 0) {
     auto adapted = std::make_shared<Checkpoint>(open_model(settings));
     if (saved) {
-      add_lora_adapter(*adapted, saved->path);
+      read_saved(*saved, [&] { add_lora_adapter(*adapted, saved->path); });
     } else {
       add_new_adapter(*adapted, settings.lora, settings.lora_alpha, settings.lora_targets,
                       static_cast<uint64_t>(settings.seed));
@@ -106,8 +119,9 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
     return adapted;
   }
   if (begins_anew(settings, saved)) return new_model(settings, folder.path());
-  return std::make_shared<Checkpoint>(saved ? open_model_files({saved->path})
-                                            : open_model(settings));
+  if (!saved) return std::make_shared<Checkpoint>(open_model(settings));
+  return std::make_shared<Checkpoint>(
+      read_saved(*saved, [&] { return open_model_files({saved->path}); }));
 }
 
 // A file of its own, or a share of the data. A share that is too short for one sequence is not held
@@ -148,6 +162,15 @@ void check_ids(const DocumentView& documents, const Checkpoint& checkpoint,
       embedding->shape[0]);
 }
 
+// A tokenizer of the data's characters has no token for another one, and encode() leaves it out.
+void check_sample_prompt(const std::string& prompt, const Tokenizer& tokenizer) {
+  unicode::for_each_character(prompt, [&](std::string_view character) {
+    LIMPID_CHECK(ArgumentError, tokenizer.decode(tokenizer.encode(character)) == character,
+                 "sample-prompt has the character '{}', and the data has none: leave it out",
+                 printable(character));
+  });
+}
+
 // What a run needs before it takes memory for its model. `plan` decides whether there is enough: a
 // run that the system kills after an hour, when the first long batch comes, has wasted the hour.
 struct Inputs {
@@ -173,6 +196,7 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   const Checkpoint& checkpoint = *inputs.checkpoint;
   inputs.training = settings.training_options(checkpoint, options.n_threads);
   inputs.tokenizer = tokenizer_from(checkpoint);
+  if (settings.tokenizer == "chars") check_sample_prompt(settings.sample_prompt, *inputs.tokenizer);
   std::optional<ChatTemplate> chat_template;
   if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
     chat_template.emplace(std::string(*source));
@@ -231,7 +255,7 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
       std::move(inputs.documents), std::move(inputs.held_out));
   if (saved) {
     const std::string state = (fs::path(saved->path) / kStateFile).string();
-    trainer_->load_state(state);
+    read_saved(*saved, [&] { trainer_->load_state(state); });
     if (trainer_->n_updates() != saved->n_updates) {
       throw_format_error(state, "updates", "is {}, but the folder is that of step {}",
                          trainer_->n_updates(), saved->n_updates);

@@ -250,6 +250,16 @@ TEST(Help, ReadsWhatWasDeclared) {
   EXPECT_EQ(shown(*add_option(app, "name", text, "a name")), "name");
 }
 
+// Square brackets are for a value that may be left out, and for the name of a variable.
+TEST(Help, DefaultsStandInParentheses) {
+  for (const Command& command : commands()) {
+    const DeclaredCommand declared(command);
+    for (const CLI::Option* option : options_of(declared))
+      EXPECT_EQ(option->get_description().find('['), std::string::npos)
+          << command.name() << ' ' << shown(*option) << ": " << option->get_description();
+  }
+}
+
 TEST(HelpText, FitsTheTerminal) {
   const DeclaredCommand command(
       Command{"", "say -m FILE [options] [more options]",

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import limpid_program
 
@@ -87,9 +88,20 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.completed("completion", "z"), {"zsh"})
         self.assertIn("q4_k_m", self.completed("quantize", "in.gguf", "out.gguf", "q4_k"))
 
+    def test_values_after_an_equals_sign(self):
+        # As bash hands them over. The last word is the one that it completes.
+        devices = {"cpu", "opencl", "cuda", "reference"}
+        self.assertEqual(self.completed("run", "--device", "="), devices)
+        self.assertEqual(self.completed("run", "--device", "=", "cp"), {"cpu"})
+        self.assertEqual(self.completed("run", "--model", "=", "smo"), {"smollm2"})
+        files = {"model one.gguf", "models"}
+        self.assertEqual(self.completed("run", "--model", "=", "mod"), files)
+        self.assertLess(files, self.completed("run", "--model", "="))
+
 
 ASK_ZSH = r"""
 compdef() { }
+compset() { }
 _describe() { print -rl -- "${(@P)2}" }
 _files() { print -r -- :files }
 source "$LIMPID_SCRIPT"
@@ -126,6 +138,8 @@ class OtherShells(unittest.TestCase):
         )
         self.assertEqual(asked("run", "-ctk", ""), ["f16:", "f32:"])
         self.assertEqual(asked("run", "-m", "smo"), ["smollm2:", ":files"])
+        self.assertEqual(asked("run", "--model=smo"), ["--model=smollm2:", ":files"])
+        self.assertEqual(asked("run", "-ctk=f3"), ["-ctk=f32:"])
         self.assertEqual(asked("run", "-p", ""), [])
 
     def test_fish(self):
@@ -135,6 +149,14 @@ class OtherShells(unittest.TestCase):
         self.assertEqual(asked("limpid ch"), ["chat\ttalk with a model"])
         self.assertEqual([line.strip() for line in asked("limpid run -ctk ")], ["f16", "f32"])
         self.assertIn("smollm2", [line.strip() for line in asked("limpid run -m s")])
+        self.assertEqual([line.strip() for line in asked("limpid run -ctk=f3")], ["-ctk=f32"])
+        home = tempfile.TemporaryDirectory()
+        self.addCleanup(home.cleanup)
+        (pathlib.Path(home.name) / "mine.gguf").touch()
+        with unittest.mock.patch.dict(WITH_LIMPID, HOME=home.name):
+            for before, begun in (("-m ", "~/"), ("", "--model=~/")):
+                words = [line.split("\t")[0] for line in asked(f"limpid run {before}{begun}m")]
+                self.assertIn(f"{begun}mine.gguf", words)
 
     def test_unknown_shells_are_named(self):
         done = subprocess.run([limpid_program.PROGRAM, "completion", "tcsh"], capture_output=True)

@@ -133,11 +133,17 @@ class Measures(unittest.TestCase):
         code, text, _ = output("inspect", TINY)
         self.assertEqual(code, 0)
         self.assertIn("(299 items)", text)
+        self.assertIn(f"{TINY.stat().st_size / 1e3:.1f} kB in 1 file, ", text)
         report = json.loads(output("inspect", "-m", VOCABULARY, "--json")[1])
         self.assertEqual((report["model"], report["tensors"]), (None, []))
         text = output("inspect", TINY, "--products", "f16")[1]
         self.assertIn("not runnable: products of f16 are for GPUs", text)
         self.assertIn("name another device (--device)", text)
+
+    def test_inspect_has_the_size_of_weights_that_are_in_no_file(self):
+        given = ("inspect", TINY, "--quantize", "q8_0")
+        n_bytes = json.loads(output(*given, "--json")[1])["tensor_bytes"]
+        self.assertIn(f", quantised, {n_bytes / 1e3:.1f} kB of tensors, ", output(*given)[1])
 
     def test_devices(self):
         report = json.loads(output("devices", "--json", env={"LIMPID_ISA": "scalar"})[1])

@@ -104,6 +104,18 @@ class FullContext(unittest.TestCase):
         self.assertLess(self.followed(*text[:2], "-n", "-2"), 50)
         self.assertNotIn("-c ", self.refused("-p", "z" * 250))  # no context is enough for -n -1
 
+    def test_no_context_is_advised_that_the_model_has_no_positions_for(self):
+        model = limpid_program.DATA / "golden" / "gpt2" / "tanh_tied.gguf"
+        report = json.loads(limpid_program.run("inspect", model, "--json"))
+        n_positions = report["model"]["n_ctx_train"]
+        ids = ",".join(["1"] * (n_positions + 11))
+        command = [limpid_program.PROGRAM, "logits", "-m", model, "--ids", ids, "-o", "-"]
+        for n_ctx in (n_positions, n_positions - 1):
+            done = subprocess.run([*command, "-c", str(n_ctx)], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            advice = f"holds {n_ctx} (the model has {n_positions} positions): shorten the text\n"
+            self.assertTrue(done.stderr.endswith(advice), done.stderr)
+
 
 class LogProbabilities(unittest.TestCase):
     """In the shape of OpenAI's API: choices[].logprobs."""
@@ -202,6 +214,16 @@ class Inspect(unittest.TestCase):
         for key, shown in expected.items():
             self.assertIn(f"  {key} (f32) = {shown}\n", text)
             self.assertEqual(report["metadata"][key]["value"], float(shown))
+
+    def test_text_has_numbers_that_json_lacks(self):
+        path = self.folder / "eps.gguf"
+        values = {"a.inf": float("inf"), "a.less": float("-inf"), "a.nan": float("nan")}
+        broken_models.write_gguf(path, "llama", values)
+        text = limpid_program.run("inspect", path).decode()
+        report = json.loads(limpid_program.run("inspect", path, "--json"))
+        for key, value in values.items():
+            self.assertIn(f"  {key} (f32) = {value}\n", text)
+            self.assertIsNone(report["metadata"][key]["value"])
 
 
 if __name__ == "__main__":

@@ -227,6 +227,9 @@ class Mistakes(Training):
         self.assertIn("seed is -1", self.mistake(*self.command("n", "--seed", "-1")))
         self.assertIn("--lr: 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
         self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
+        err = self.mistake(*self.command("p", "--sample-prompt", "The \u00e9"))
+        self.assertIn("sample-prompt has the character '\u00e9', and the data has none", err)
+        self.assertFalse((self.folder / "p").exists())
         self.assertIn(
             "what to learn from",
             self.mistake("train", "--config", self.config, "--tokenizer", "bytes"),

@@ -108,6 +108,25 @@ class Interruptions(Training):
         )
         self.assertEqual(cut.read_bytes(), whole.read_bytes())
 
+    def test_a_damaged_checkpoint_is_named_with_what_to_do(self):
+        self.fine(*self.command("a", "--save-every", "15"))
+        before, newest = sorted((self.folder / "a").glob("step-*"))
+        resume = ["train", "--resume", self.folder / "a", "--steps", "31"]
+        for name in ("model.safetensors", "training_state.safetensors"):
+            whole = (newest / name).read_bytes()
+            (newest / name).write_bytes(whole[: len(whole) // 2])
+            err = self.mistake(*resume)
+            self.assertIn(f"{newest}: checkpoint: cannot be read (", err)
+            self.assertIn(name, err)
+            self.assertIn(f"; without this folder, the run goes on from {before}\n", err)
+            (newest / name).write_bytes(whole)
+        (newest / "model.safetensors").write_bytes(b"")
+        shutil.rmtree(before)
+        self.assertIn("without this folder, the run begins anew\n", self.mistake(*resume))
+        shutil.rmtree(newest)
+        self.fine(*resume)
+        self.assertEqual([line["step"] for line in self.log("a")], list(range(32)))
+
     def test_control_c_saves(self):
         self.fine(*self.command("whole"))
         process = self.start(*self.command("stopped"))

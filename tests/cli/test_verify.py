@@ -64,12 +64,24 @@ class Verify(unittest.TestCase):
                     self.assertEqual(code, 1)
                     self.assertIn(f"departs at layer {layer}, ffn_residual", text)
 
-    def damage(self, path: pathlib.Path, name: str) -> None:
+    def test_a_nan_agrees_with_nothing(self):
+        damaged = self.path / "damaged.gguf"
+        damaged.write_bytes(MODELS["gpt2"].read_bytes())
+        self.damage(damaged, "blk.1.ffn_down.weight", by=float("nan"))
+        code, text, _ = output("verify", damaged, "--against", damaged)
+        self.assertEqual(code, 1)
+        place = "departs at layer 1, ffn_residual, token 0, element 3"
+        self.assertRegex(text, f"{place}: -?nan, in the reference -?nan")
+        code, report = verify(damaged, "--against", damaged)
+        self.assertEqual((code, report["agrees"]), (1, False))
+        self.assertIsNone(report["first_departure"]["error"])
+
+    def damage(self, path: pathlib.Path, name: str, by: float = 0.25) -> None:
         import gguf
 
         reader = gguf.GGUFReader(path, "r+")
         tensor = next(tensor for tensor in reader.tensors if tensor.name == name)
-        tensor.data[3, :5] += numpy.float32(0.25)
+        tensor.data[3, :5] += numpy.float32(by)
         reader.data.flush()
 
     def test_a_trace_of_another_model_is_refused(self):

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -129,8 +130,45 @@ TEST(Batch, ACallbackCannotEvaluateWithTheSameModel) {
                ArgumentError);
   EXPECT_THROW(Session(model).append(model.encode("abc"), [&](int64_t, auto) { evaluate(model); }),
                ArgumentError);
+  EXPECT_THROW(generate_batch(model, prompts, options,
+                              [&](size_t, auto) { generate_batch(model, prompts, options); }),
+               ArgumentError);
   generate_batch(model, prompts, options, [&](size_t, auto) { evaluate(other); });
   evaluate(model);  // afterwards it can
+}
+
+// What is refused in a callback leaves the session as it was.
+TEST(Batch, ASessionThatACallbackUsesCanBeUsedAgain) {
+  const auto model = open_tiny();
+  const std::vector<std::string> prompts = {"a"};
+  Session session(model);
+  session.append(model.encode("x"));
+  const size_t n_tokens = session.tokens().size();
+  const auto use = [&](size_t, auto) { session.append(model.encode("y")); };
+  EXPECT_THROW(generate_batch(model, prompts, testing::saying("ok"), use), ArgumentError);
+  EXPECT_EQ(session.tokens().size(), n_tokens);
+  use(0, 0);
+  EXPECT_GT(session.tokens().size(), n_tokens);
+}
+
+// The end of a session releases its blocks, in the pass in which the callback runs.
+TEST(Batch, ACallbackMayDestroySessions) {
+  const auto model = open_tiny();
+  std::optional<Session> own(model), other(model);
+  other->append(model.encode("x"));
+  own->append(model.encode("abc"), [&](int64_t, auto) {
+    other.reset();
+    own.reset();
+  });
+  EXPECT_FALSE(own || other);
+  other.emplace(model).append(model.encode("x"));
+  const std::vector<std::string> prompts = {"a", "b"};
+  const auto results =
+      generate_batch(model, prompts, testing::saying("ok"), [&](size_t, auto) { other.reset(); });
+  for (const auto& result : results) EXPECT_EQ(result.text, "ok");
+  const KvCache* cache = nullptr;
+  engine_of(model)->scheduler().with_cache([&](KvCache& kept) { cache = &kept; });
+  EXPECT_EQ(cache->n_free_blocks(), cache->n_blocks());
 }
 
 TEST(Batch, TheGreatestLengthIsNoOverflow) {

@@ -417,6 +417,31 @@ TEST(Generation, TellsLogProbabilities) {
   EXPECT_THROW(Session(model).generate("x", options), ArgumentError);
 }
 
+// A token has log-probabilities if a part of its text is in the text. The tokens that end in the
+// middle of a character belong to the character.
+TEST(Generation, TellsNoLogProbabilitiesOfAStopString) {
+  const auto model = open_tiny();
+  const auto n_told = [&](const std::string& stop, int64_t n_predict) {
+    GenerationOptions options;
+    options.sampler.custom = {std::make_shared<testing::Script>(
+        std::vector<TokenId>{'a', testing::kThe, 'n', 0xC3, 0xA9, '!', testing::kTurnEnd})};
+    options.n_logprobs = 0;
+    options.n_predict = n_predict;
+    options.stop = {stop};
+    const auto result = Session(model).generate("x", options).result();
+    for (size_t i = 0; i < result.logprobs.size(); ++i)
+      EXPECT_EQ(result.logprobs[i].chosen.id, result.ids[i]);
+    return std::pair(result.ids.size(), result.logprobs.size());
+  };
+  EXPECT_EQ(n_told("en", -1), std::pair(size_t{3}, size_t{2}));  // "the" has text before "en"
+  EXPECT_EQ(n_told("then", -1), std::pair(size_t{3}, size_t{1}));
+  EXPECT_EQ(n_told("\xC3\xA9!", -1), std::pair(size_t{6}, size_t{3}));
+  EXPECT_EQ(n_told("!", -1), std::pair(size_t{6}, size_t{5}));
+  EXPECT_EQ(n_told("!?", -1), std::pair(size_t{6}, size_t{6}));  // the stop string never comes
+  EXPECT_EQ(n_told("en?", 2), std::pair(size_t{2}, size_t{2}));
+  EXPECT_EQ(n_told("?", 4), std::pair(size_t{4}, size_t{4}));  // half of a character
+}
+
 TEST(Generation, ShowsControlTokensWhenAsked) {
   const auto model = open_tiny();
   for (const bool show : {false, true}) {

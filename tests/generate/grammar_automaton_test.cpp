@@ -55,7 +55,23 @@ TEST(GrammarAutomaton, TakesEachStepOnce) {
   for (const char c : "{\"name\":\"" + std::string(100'000, 'x') + "é\",\"f29\":1}")
     state = automaton.advance(state, static_cast<uint8_t>(c));
   EXPECT_TRUE(automaton.is_complete(state));
-  EXPECT_LT(automaton.n_states(), 40U);
+  EXPECT_LT(automaton.size(), 100'000U);
+}
+
+// The classes of bytes are a, b and all others. After "a" the stacks are at "a", at "b" and at the
+// end, and so they are after "aa".
+TEST(GrammarAutomaton, CountsWhatItKeeps) {
+  const Grammar grammar = parse_grammar("root ::= \"a\"* \"b\"?");
+  GrammarAutomaton automaton(grammar);
+  const GrammarAutomaton::State begin = automaton.begin();
+  EXPECT_EQ(automaton.size(), 2U * 3 + 3);
+  EXPECT_EQ(automaton.advance(automaton.advance(begin, 'a'), 'a'), begin);
+  EXPECT_EQ(automaton.size(), 2U * 3 + 3);
+  const GrammarAutomaton::State end = automaton.advance(begin, 'b');  // nothing may follow
+  EXPECT_TRUE(automaton.is_empty(automaton.advance(end, 'b')));
+  EXPECT_EQ(automaton.size(), (2U * 3 + 3) + (2 * 1 + 3) + 3);
+  automaton.forget_all_but(end);
+  EXPECT_EQ(automaton.size(), 2U * 1 + 3);
 }
 
 TEST(GrammarAutomaton, StepsAreBounded) {

@@ -154,9 +154,24 @@ TEST(Comparison, NoTokenHidesBehindAnother) {
   EXPECT_DOUBLE_EQ(comparison.worst()->error, 0.5 / std::sqrt(2.0));
   EXPECT_EQ(comparison.worst()->token, 1);
   EXPECT_EQ(comparison.worst()->element, 1);
-  trace.observations[0].values[0] = std::nanf("");
-  EXPECT_TRUE(std::isinf(compare_traces(trace, reference).worst()->error));
-  EXPECT_NE(compare_traces(trace, reference).first_departure(1e9), nullptr);
+}
+
+// A model that gives NaN agrees with nothing, not even with a reference that gives NaN too.
+TEST(Comparison, WhatIsNotFiniteNeverAgrees) {
+  const Trace finite{{1, 2}, {{"embedding", -1, 2, 2, {1, 2, 3, 4}}}};
+  for (const float value : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    Trace damaged = finite;
+    damaged.observations[0].values[2] = damaged.observations[0].values[3] = value;
+    for (const auto& [trace, reference] :
+         {std::pair(damaged, finite), std::pair(finite, damaged), std::pair(damaged, damaged)}) {
+      const Comparison comparison = compare_traces(trace, reference);
+      const ActivationError* first = comparison.first_departure(1e9);
+      ASSERT_NE(first, nullptr) << value;
+      EXPECT_TRUE(std::isinf(first->error)) << value;
+      EXPECT_EQ(first->token, 1) << value;
+      EXPECT_EQ(first->element, 0) << value;
+    }
+  }
 }
 
 }  // namespace

@@ -130,6 +130,11 @@ TEST(LoraAdapter, OfTheEmbeddingOrWithPatternsIsNotSupported) {
     EXPECT_NE(problem.find(name), std::string::npos) << problem;
     EXPECT_NE(problem.find("patterns are not supported"), std::string::npos) << problem;
   }
+  const std::string problem = problem_of("model.layers.1.self_attn.q_proj.lora_A.weight",
+                                         R"(, "modules_to_save": ["lm_head", "embed_tokens"])");
+  EXPECT_NE(problem.find("modules_to_save is lm_head, embed_tokens: "), std::string::npos)
+      << problem;
+  EXPECT_NE(problem.find("merge_and_unload"), std::string::npos) << problem;
 }
 
 TEST(LoraAdapter, MayHaveAnEqualsSignInItsName) {

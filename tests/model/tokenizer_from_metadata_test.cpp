@@ -154,6 +154,8 @@ TEST(TokenizerFromMetadata, RefusesByNameWhatItDoesNotKnow) {
       return error.what();
     }
   };
+  EXPECT_EQ(message("tokenizer.ggml.token_type", "1"),
+            "model.gguf: tokenizer.ggml.token_type is not an array of integers");
   for (const char* name : {"default", "falcon", "", "gpt-5", "Llama-bpe"}) {
     const std::string quoted = "'" + std::string(name) + "'";
     EXPECT_NE(message("tokenizer.ggml.pre", name).find(quoted), std::string::npos) << name;

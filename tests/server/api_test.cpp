@@ -102,23 +102,34 @@ TEST_F(ApiTest, AnswersWithWhatTheModelSays) {
   EXPECT_EQ(answer["usage"]["completion_tokens"], 13);  // twelve bytes and the end of the turn
 }
 
-// The tokens that are told with the texts of a stream are all that were sampled, each once.
-TEST_F(ApiTest, AStreamTellsEveryTokenOnce) {
-  load(saying("h\xC3\xA9llo STOP there"));
-  const std::string body =
-      R"({"prompt": "x", "stream": true, "stop": ["STOP"], "logprobs": 1, "max_tokens": 50})";
-  const std::string answer = post("/v1/completions", body);
+// The tokens of a choice of /v1/completions, a part of a character as "?".
+std::string tokens_of(const Json& choice) {
+  std::string tokens;
+  for (const Json& token : choice["logprobs"]["tokens"])
+    tokens += token == "\xEF\xBF\xBD" ? "?" : token.get<std::string>();
+  return tokens;
+}
+
+// With the texts of a stream come the tokens of the texts, each once: "S S" begins as the stop
+// string does, and those tokens come later. The tokens of the stop string itself only count.
+TEST_F(ApiTest, AStreamTellsEveryTokenOfTheTextOnce) {
+  load(saying("h\xC3\xA9llo S STOP there"));
+  const std::string asked = R"("prompt": "x", "stop": ["STOP"], "logprobs": 1, "max_tokens": 50)";
+  const std::string stream = post("/v1/completions", "{\"stream\": true, " + asked + "}");
   std::string text, tokens;
-  for (size_t at = 0; (at = answer.find("data: {", at)) != std::string::npos; ++at) {
-    const Json event = Json::parse(answer.substr(at + 6, answer.find("\n\n", at) - at - 6));
-    const Json& choice = event["choices"][0];
-    text += choice["text"];
-    for (const Json& token : choice["logprobs"]["tokens"]) {
-      tokens += token.get<std::string>() == "\xEF\xBF\xBD" ? "?" : token.get<std::string>();
-    }
+  int64_t n_generated = 0;
+  for (size_t at = 0; (at = stream.find("data: {", at)) != std::string::npos; ++at) {
+    const Json event = Json::parse(stream.substr(at + 6, stream.find("\n\n", at) - at - 6));
+    text += event["choices"][0]["text"];
+    tokens += tokens_of(event["choices"][0]);
+    if (event.contains("timings")) n_generated = event["timings"]["predicted_n"];
   }
-  EXPECT_EQ(text, "h\xC3\xA9llo ");
-  EXPECT_EQ(tokens, "h??llo STOP");
+  EXPECT_EQ(text, "h\xC3\xA9llo S ");
+  EXPECT_EQ(tokens, "h??llo S ");
+  EXPECT_EQ(n_generated, 13);
+  const Json whole = Json::parse(body_of(post("/v1/completions", "{" + asked + "}")));
+  EXPECT_EQ(tokens_of(whole["choices"][0]), tokens);
+  EXPECT_EQ(whole["usage"]["completion_tokens"], 13);
 }
 
 TEST_F(ApiTest, CancelsForClientsThatGo) {
@@ -134,6 +145,28 @@ TEST_F(ApiTest, CancelsForClientsThatGo) {
     first.close();
     EXPECT_TRUE(is_idle_soon());
   }
+}
+
+// One that streams, one that waits.
+TEST_F(ApiTest, TellsThoseWhomItCutsOff) {
+  load(endless());
+  RawClient streams(server_.port()), waits(server_.port());
+  streams.send(request_text("POST", "/v1/completions", R"({"prompt": "x", "stream": true})"));
+  EXPECT_TRUE(soon([&] { return usage().n_running == 1; }));
+  waits.send(request_text("POST", "/v1/messages",
+                          R"({"max_tokens": 9, "messages": [{"role": "user", "content": "x"}]})"));
+  EXPECT_TRUE(soon([&] { return usage().n_waiting == 1; }));
+  std::thread stopping([this] { server_.stop(std::chrono::milliseconds(0)); });
+  const std::string stream = streams.read_to_end();
+  EXPECT_NE(stream.find("\"message\":\"the server is shutting down\""), std::string::npos);
+  EXPECT_NE(stream.find("\"code\":503"), std::string::npos);
+  EXPECT_EQ(stream.find("finish_reason\":\"stop"), std::string::npos);
+  EXPECT_TRUE(stream.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"));
+  const std::string refused = waits.read_to_end();
+  EXPECT_EQ(status_of(refused), 503);
+  EXPECT_EQ(Json::parse(body_of(refused))["error"]["type"], "overloaded_error");
+  stopping.join();
+  EXPECT_TRUE(is_idle_soon());
 }
 
 TEST_F(ApiTest, CountsWhoLeaves) {

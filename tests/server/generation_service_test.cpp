@@ -18,7 +18,7 @@ int64_t run(GenerationService& service, std::string_view prompt, const Generatio
   request.choices = {options};
   request.on_start = [&slot](int64_t taken) { slot = taken; };
   request.on_token = [](const TokenEvent&) {};
-  request.on_end = [ended](size_t, const GenerationResult&, const std::exception_ptr&) {
+  request.on_end = [ended](const TokenEvent&, const GenerationResult&, const std::exception_ptr&) {
     ended->set_value();
   };
   service.submit(std::move(request));

@@ -487,7 +487,34 @@ TEST_F(HttpServerTest, StopsWaitingInTheEnd) {
   reply->on_gone([&] { is_gone = true; });
   server_->stop(milliseconds(100));
   EXPECT_TRUE(is_gone);
-  EXPECT_EQ(client.read_to_end(), "");
+  const std::string answer = client.read_to_end();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+  EXPECT_TRUE(has(answer, "\r\nConnection: close\r\n")) << answer;
+  EXPECT_TRUE(has(answer, "the server is shutting down")) << answer;
+  reply->send({200, "text/plain", "too late"});
+}
+
+// A stream gets what the handler ends it with; one that nobody ends breaks off.
+TEST_F(HttpServerTest, CutsStreamsOffInTheEnd) {
+  for (const bool has_error : {true, false}) {
+    start();
+    RawClient client(port());
+    client.send(kHold);
+    const auto reply = held();
+    reply->begin_stream({200, "text/plain"});
+    reply->write("begin");
+    const std::weak_ptr<HttpReply> weak = reply;
+    reply->on_gone([has_error, weak] {
+      if (!has_error) return;
+      const auto same = weak.lock();
+      same->write("sorry");
+      same->end();
+    });
+    std::thread stopping([this] { server_->stop(milliseconds(0)); });
+    const std::string answer = client.read_to_end();
+    EXPECT_TRUE(answer.ends_with(has_error ? "sorry\r\n0\r\n\r\n" : "begin\r\n")) << answer;
+    stopping.join();
+  }
 }
 
 TEST_F(HttpServerTest, NamesWhatIsWrongWithItsOptions) {

@@ -217,7 +217,7 @@ TEST_F(ModelShelfTest, EndsWhileRequestsRun) {
   request.prompt = {1, 2, 3};
   request.choices = {endless};
   request.on_token = [](const TokenEvent&) {};
-  request.on_end = [loan](size_t, const GenerationResult&, const std::exception_ptr&) {};
+  request.on_end = [loan](const TokenEvent&, const GenerationResult&, const std::exception_ptr&) {};
   loan->service->submit(std::move(request));
   std::future<Lent> waiting = ask("b");
   loan.reset();

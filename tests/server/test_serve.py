@@ -228,7 +228,9 @@ class Signals(unittest.TestCase):
         flags = [*LONG, "--drain-time", 1]
         with Server(*flags) as server, open_stream(server, {**ENDLESS, "n_predict": -1}) as stream:
             stream.readline()
-            self.assertEqual(server.stop(), 0)
+            server.process.send_signal(signal.SIGTERM)
+            self.assertIn("the server is shutting down", stream.read().decode())
+            self.assertEqual(server.process.wait(60), 0)
 
 
 class Logs(unittest.TestCase):

@@ -9,11 +9,11 @@
 namespace limpid {
 namespace {
 
-// "tokens of a sample [128]" -> "128".
+// "tokens of a sample (128)" -> "128".
 std::string_view default_in(std::string_view help) {
-  if (!help.ends_with(']')) return {};
+  if (!help.ends_with(')')) return {};
   help.remove_suffix(1);
-  return help.substr(help.rfind('[') + 1);
+  return help.substr(help.rfind('(') + 1);
 }
 
 TEST(RunSettings, HaveTheDefaultsThatTheirHelpStates) {

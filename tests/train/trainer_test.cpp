@@ -123,7 +123,7 @@ TEST(TrainingState, IsOfItsData) {
   changed.begins.assign(same.begins.begin(), same.begins.end());
   changed.ids.back() ^= 1;
   Trainer other(*model(), make_cpu_executor({.n_threads = 1}), options, changed, {});
-  EXPECT_THROW(other.load_state(path), FormatError);
+  EXPECT_THROW(other.load_state(path), ArgumentError);
 }
 
 TEST(TrainingState, CannotHaveSkippedMoreStepsThanItTook) {
