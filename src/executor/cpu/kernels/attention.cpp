@@ -81,7 +81,7 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, Ahead& ahead, 
     for (int q = 0; q < kQ; ++q) {
       const F32x16 factor = broadcast(a[q][m]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kV; ++v) sums[q][v] = fma(factor, row[v], sums[q][v]);
+      for (int v = 0; v < kV; ++v) sums[q][v] = add_product(factor, row[v], sums[q][v]);
     }
   }
   ahead.at = at;

@@ -22,17 +22,23 @@ namespace {
 // 0.
 void transpose_matrix(const float* from, int64_t from_step, int64_t rows, int64_t cols, float* to,
                       int64_t to_step, int64_t to_rows) {
-  for (int64_t i = 0; i < to_rows; i += kLanes) {
-    for (int64_t j = 0; j < cols; j += kLanes) {
-      F32x16 block[kLanes];
+  for (int64_t i = 0; i < to_rows; i += kNative) {
+    for (int64_t j = 0; j < cols; j += kNative) {
+      NativeF32 block[kNative];
 #pragma GCC unroll 16
-      for (int r = 0; r < kLanes; ++r)
-        block[r] = i + r < rows ? load_at(from + (i + r) * from_step, j, cols) : zero();
+      for (int r = 0; r < kNative; ++r) {
+        const float* row = from + (i + r) * from_step + j;
+        block[r] = i + r >= rows         ? NativeF32{}
+                   : j + kNative <= cols ? load_native<NativeF32>(row)
+                                         : load_first(row, cols - j);
+      }
       transpose(block);
 #pragma GCC unroll 16
-      for (int r = 0; r < kLanes; ++r) {
+      for (int r = 0; r < kNative; ++r) {
         if (j + r >= cols) break;
-        store_at(block[r], to + (j + r) * to_step, i, to_rows);
+        float* row = to + (j + r) * to_step + i;
+        i + kNative <= to_rows ? store_native(block[r], row)
+                               : store_first(block[r], row, to_rows - i);
       }
     }
   }

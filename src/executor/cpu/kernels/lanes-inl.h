@@ -125,14 +125,18 @@ LIMPID_INLINE void store_partial(F32x16 v, uint16_t* p, int64_t n) {
 // The types in which weights and caches are stored, for kernels that are templates over them.
 struct StoredF32 {
   using Element = float;
+  static LIMPID_INLINE NativeF32 load_register(const float* p) { return load_native<NativeF32>(p); }
   static LIMPID_INLINE F32x16 load(const float* p) { return LIMPID_ISA::load(p); }
   static LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
     return LIMPID_ISA::load_partial(p, n);
   }
 };
-template <F32x16 (*kLoad)(const uint16_t*)>
+template <F32x16 (*kLoad)(const uint16_t*), NativeF32 (*kWiden)(NativeU16)>
 struct Stored16 {
   using Element = uint16_t;
+  static LIMPID_INLINE NativeF32 load_register(const uint16_t* p) {
+    return kWiden(load_native<NativeU16>(p));
+  }
   static LIMPID_INLINE F32x16 load(const uint16_t* p) { return kLoad(p); }
   static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
     uint16_t buffer[kLanes] = {};
@@ -140,8 +144,8 @@ struct Stored16 {
     return kLoad(buffer);
   }
 };
-using StoredF16 = Stored16<load_f16>;
-using StoredBf16 = Stored16<load_bf16>;
+using StoredF16 = Stored16<load_f16, native::from_halves>;
+using StoredBf16 = Stored16<load_bf16, native::from_bfloats>;
 
 // Arithmetic of F32x16 and of I32x16.
 template <class V>
@@ -162,6 +166,10 @@ LIMPID_INLINE F32x16 div(F32x16 a, F32x16 b) {
 // a * b + c, rounded once.
 LIMPID_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return lanewise([](auto x, auto y, auto z) { return native::fma(x, y, z); }, a, b, c);
+}
+// The same for chains of multiply-adds.
+LIMPID_INLINE F32x16 add_product(F32x16 a, F32x16 b, F32x16 sum) {
+  return lanewise([](auto x, auto y, auto z) { return native::add_product(x, y, z); }, a, b, sum);
 }
 // sum + the products of the lanes' pairs of bfloats.
 LIMPID_INLINE F32x16 add_pair_products(I32x16 a, I32x16 b, F32x16 sum) {
@@ -309,7 +317,10 @@ LIMPID_INLINE void fold_all(const V* v, Element* out, Op op) {
   for (; i < kN; ++i) out[i] = fold(v[i], op);
 }
 
-// The lower and the upper halves of a and b, lane by lane: a0 b0 a1 b1 …
+// Zips pairs of lanes, a0 b0 a1 b1 …: of the lower halves of a and b, and of the upper halves. With
+// AVX2 each group of four lanes is zipped by itself, because moving lanes between the groups is
+// slow.
+inline constexpr int kZipped = kNative == 16 ? 16 : 4;
 #if defined(__AVX512F__)
 LIMPID_INLINE NativeF32 zip_low(NativeF32 a, NativeF32 b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -320,10 +331,10 @@ LIMPID_INLINE NativeF32 zip_high(NativeF32 a, NativeF32 b) {
 }
 #elif defined(__AVX2__)
 LIMPID_INLINE NativeF32 zip_low(NativeF32 a, NativeF32 b) {
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
 }
 LIMPID_INLINE NativeF32 zip_high(NativeF32 a, NativeF32 b) {
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
 }
 #else
 LIMPID_INLINE NativeF32 zip_low(NativeF32 a, NativeF32 b) {
@@ -333,28 +344,34 @@ LIMPID_INLINE NativeF32 zip_high(NativeF32 a, NativeF32 b) {
   return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 }
 #endif
-template <class H>
-LIMPID_INLINE Pair<H> zip_low(const Pair<H>& a, const Pair<H>& b) {
-  return {zip_low(a.lo, b.lo), zip_high(a.lo, b.lo)};
-}
-template <class H>
-LIMPID_INLINE Pair<H> zip_high(const Pair<H>& a, const Pair<H>& b) {
-  return {zip_low(a.hi, b.hi), zip_high(a.hi, b.hi)};
-}
 
-// Lane i of rows[j] becomes lane j of rows[i]. Each of the four rounds zips the first half of the
-// rows with the second one.
-LIMPID_INLINE void transpose(F32x16 (&rows)[kLanes]) {
+// Lane i of rows[j] becomes lane j of rows[i]. Each round zips the first half of kZipped rows with
+// the second half: two rounds for 4 lanes, four for 16. For the 8 lanes of AVX2, rows j and j + 4
+// exchange halves first. Then four registers hold two blocks of 4 x 4 lanes side by side, and the
+// rounds need not move a lane from one block to the other.
+LIMPID_INLINE void transpose(NativeF32 (&rows)[kNative]) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
 #pragma GCC unroll 4
-  for (int round = 0; round < 4; ++round) {
-    F32x16 zipped[kLanes];
+  for (int j = 0; j < 4; ++j) {
+    const NativeF32 a = rows[j];
+    const NativeF32 b = rows[j + 4];
+    rows[j] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+    rows[j + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+#endif
+#pragma GCC unroll 2
+  for (int first = 0; first < kNative; first += kZipped) {
+#pragma GCC unroll 4
+    for (int n = 1; n < kZipped; n *= 2) {
+      NativeF32 zipped[kZipped];
 #pragma GCC unroll 8
-    for (int i = 0; i < kLanes / 2; ++i) {
-      zipped[2 * i] = zip_low(rows[i], rows[i + kLanes / 2]);
-      zipped[2 * i + 1] = zip_high(rows[i], rows[i + kLanes / 2]);
-    }
+      for (int i = 0; i < kZipped / 2; ++i) {
+        zipped[2 * i] = zip_low(rows[first + i], rows[first + i + kZipped / 2]);
+        zipped[2 * i + 1] = zip_high(rows[first + i], rows[first + i + kZipped / 2]);
+      }
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) rows[i] = zipped[i];
+      for (int i = 0; i < kZipped; ++i) rows[first + i] = zipped[i];
+    }
   }
 }
 

@@ -78,7 +78,7 @@ template <class Stored>
 struct Floats : Stored {
   static constexpr int64_t kStep = kLanes;
   static LIMPID_INLINE NativeF32 multiply_add(NativeF32 w, NativeF32 x, NativeF32 sum) {
-    return native::fma(w, x, sum);
+    return native::add_product(w, x, sum);
   }
 };
 

@@ -13,6 +13,15 @@ namespace {
 
 static_assert(kLeftRowGrain % kTileRows == 0 && kRightColGrain % kTileCols == 0);
 
+// Up to kNative elements, of which n are left; zeros fill the register.
+template <class Type>
+LIMPID_INLINE NativeF32 load_row(const typename Type::Element* from, int64_t n) {
+  if (n >= kNative) return Type::load_register(from);
+  typename Type::Element row[kNative] = {};
+  for (int64_t i = 0; i < n; ++i) row[i] = from[i];
+  return Type::load_register(row);
+}
+
 // Rows [k, k + depth) of the columns from `col`, [depth][kTileCols], 0 beyond the last column.
 template <class Type>
 void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
@@ -35,22 +44,20 @@ void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col)
 template <class Type>
 void copy_transposed_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
   const auto* right = static_cast<const typename Type::Element*>(task.right);
-  for (int64_t j = col; j < col + kTileCols; j += kLanes) {
-    for (int64_t i = 0; i < depth; i += kLanes) {
-      F32x16 rows[kLanes];
+  for (int64_t j = col; j < col + kTileCols; j += kNative) {
+    for (int64_t i = 0; i < depth; i += kNative) {
+      NativeF32 rows[kNative];
 #pragma GCC unroll 16
-      for (int r = 0; r < kLanes; ++r) {
+      for (int r = 0; r < kNative; ++r) {
         const auto* from = right + (j + r) * task.right_stride + k + i;
-        rows[r] = j + r >= task.cols    ? zero()
-                  : i + kLanes <= depth ? Type::load(from)
-                                        : Type::load_partial(from, depth - i);
+        rows[r] = j + r < task.cols ? load_row<Type>(from, depth - i) : NativeF32{};
       }
       transpose(rows);
       float* to = task.scratch + i * kTileCols + j - col;
 #pragma GCC unroll 16
-      for (int r = 0; r < kLanes; ++r) {
+      for (int r = 0; r < kNative; ++r) {
         if (i + r >= depth) break;
-        store(rows[r], to + r * kTileCols);
+        store_native(rows[r], to + r * kTileCols);
       }
     }
   }
@@ -77,21 +84,37 @@ void pack_columns(const PackTask& task, int64_t row, int64_t row_end) {
   }
 }
 
-// One tile of rows that lie one after another, sixteen columns at a time.
+// One tile of rows that lie one after another, kNative columns at a time. A column is stored in
+// whole registers; what is beyond the tile's rows, the next column overwrites. Only at the end
+// would that be the next tile's place.
 void pack_rows(const PackTask& task, int64_t row) {
+  constexpr int kBlocks = (kTileRows + kNative - 1) / kNative;
   const float* x = task.x + row * task.stride;
   float* to = task.packed + row * task.depth;
+  const float* end = to + kTileRows * task.depth;
   const int64_t n = task.rows - row < kTileRows ? task.rows - row : kTileRows;
-  for (int64_t k = 0; k < task.depth; k += kLanes) {
-    F32x16 rows[kLanes];
+  for (int64_t k = 0; k < task.depth; k += kNative) {
+    NativeF32 rows[kBlocks][kNative];
+#pragma GCC unroll 2
+    for (int b = 0; b < kBlocks; ++b) {
 #pragma GCC unroll 16
-    for (int m = 0; m < kLanes; ++m)
-      rows[m] = m < n ? load_at(x + m * task.stride, k, task.depth) : zero();
-    transpose(rows);
+      for (int r = 0; r < kNative; ++r) {
+        const int m = b * kNative + r;
+        rows[b][r] = m < kTileRows && m < n
+                         ? load_row<StoredF32>(x + m * task.stride + k, task.depth - k)
+                         : NativeF32{};
+      }
+      transpose(rows[b]);
+    }
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i, to += kTileRows) {
+    for (int i = 0; i < kNative; ++i, to += kTileRows) {
       if (k + i >= task.depth) break;
-      store_partial(rows[i], to, kTileRows);
+#pragma GCC unroll 2
+      for (int b = 0; b < kBlocks; ++b) {
+        float* part = to + b * kNative;
+        part + kNative <= end ? store_native(rows[b][i], part)
+                              : store_first(rows[b][i], part, end - part);
+      }
     }
   }
 }

@@ -70,7 +70,7 @@ LIMPID_INLINE void add_step(const ProductTile& t, TileSums<kRows>& s) {
   for (int m = 0; m < kRows; ++m) {
     const F32x16 x = broadcast(s.left[m]);
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v) s.sums[m][v] = fma(x, row[v], s.sums[m][v]);
+    for (int v = 0; v < kTileVectors; ++v) s.sums[m][v] = add_product(x, row[v], s.sums[m][v]);
   }
   s.left += t.left_step;
   s.right += t.right_step;

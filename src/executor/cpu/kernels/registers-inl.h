@@ -234,6 +234,18 @@ LIMPID_INLINE NativeF32 in_register(NativeF32 v) {
   return v;
 }
 
+// sum + a * b, rounded once, for chains of multiply-adds. With AVX2 the instruction is written out:
+// GCC 12 would choose the form that overwrites a factor, and then copy sums between registers and
+// to the stack. A tile of 6 x 16 sums was 9 % slower that way.
+LIMPID_INLINE NativeF32 add_product(NativeF32 a, NativeF32 b, NativeF32 sum) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+  return sum;
+#else
+  return fma(a, b, sum);
+#endif
+}
+
 // Of a lane's two bfloats, those in the upper halves are multiplied and added first, then those in
 // the lower halves. Each product is exact, and each sum is rounded. The instruction of
 // AVX512_BF16 does the same, but treats numbers below 2^-126 as zeros.
@@ -242,8 +254,8 @@ LIMPID_INLINE NativeF32 add_pair_products(NativeI32 a, NativeI32 b, NativeF32 su
   return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, a), __builtin_bit_cast(__m512bh, b));
 #else
   constexpr int32_t kUpper = -0x10000;
-  sum = fma(NativeF32(a & kUpper), NativeF32(b & kUpper), sum);
-  return fma(NativeF32(a << 16), NativeF32(b << 16), sum);
+  sum = add_product(NativeF32(a & kUpper), NativeF32(b & kUpper), sum);
+  return add_product(NativeF32(a << 16), NativeF32(b << 16), sum);
 #endif
 }
 
