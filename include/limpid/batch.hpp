@@ -1,8 +1,10 @@
 // Several prompts together: each pass over the weights computes a token for each prompt.
 //
 //   std::vector<std::string> prompts = {"The sea is", "The sky is"};
-//   for (const auto& result : limpid::generate_batch(model, prompts)) std::cout << result.text <<
-//   "\n";
+//   limpid::GenerationOptions options;
+//   options.n_predict = 20;
+//   for (const auto& result : limpid::generate_batch(model, prompts, options))
+//     std::cout << result.text << "\n";
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,10 @@ namespace limpid {
 
 // Continues each prompt (encoded as plain text, with BOS where the model wants it). Each result is
 // bit for bit the one of the prompt alone. Calls `on_text(i, piece)` with whole UTF-8 when new text
-// of prompt i is ready. The KV cache holds n_ctx_each positions for each prompt (0: the model's
-// n_ctx). A custom sampler with a state needs Sampler::clone. Throws what Session::generate throws.
+// of prompt i is ready, on any thread that evaluates with this model. The KV cache holds n_ctx_each
+// positions for each prompt (0: the model's n_ctx). A custom sampler with a state needs
+// Sampler::clone. Throws what Session::generate and the reading of its stream throw, and what
+// on_text throws: the first error of any prompt, which ends all of them without results.
 std::vector<GenerationResult> generate_batch(
     const LanguageModel& model, std::span<const std::string> prompts,
     const GenerationOptions& options = {},

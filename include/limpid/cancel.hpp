@@ -13,9 +13,14 @@
 namespace limpid {
 
 // Copies share one flag, which Limpid checks before each token and before each chunk of a prompt.
+// Copied options hold the same token, so cancelling one of two answers with the same options
+// cancels both.
 class CancelToken {
  public:
   CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
+  // There is no move: options that were moved from keep their token.
+  CancelToken(const CancelToken&) = default;
+  CancelToken& operator=(const CancelToken&) = default;
 
   // May be called from any thread and from a signal handler (it is lock-free and does not
   // allocate).

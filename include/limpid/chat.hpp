@@ -26,8 +26,7 @@ struct Message {
   std::string content;
 };
 
-// Small models need a system prompt: SmolLM2-135M answers in French without one. llama.cpp's
-// program uses the same text.
+// Small models answer better with a system prompt. llama.cpp's program uses the same text.
 inline constexpr const char* kDefaultSystemPrompt = "You are a helpful assistant.";
 
 // What a Chat does when the conversation does not fit the context.
@@ -69,7 +68,8 @@ class Chat {
   ~Chat();
 
   // Adds a user message and answers it. The part of the answer that was read is added to messages()
-  // when the stream ends, throws or is dropped; if nothing was read, nothing is added. Throws what
+  // when the stream ends, throws or is dropped; if nothing was read, nothing is added, and the user
+  // message stays alone. Throws what
   // the template raises, and ContextOverflowError when the conversation does not fit or, with
   // kDropOldestTurns, when its first messages and the last turn alone do not fit. After such an
   // exception the messages are as they were before.

@@ -22,8 +22,9 @@ struct GenerationOptions {
   // kUntilContextIsFull: as kUnlimited, but ends there with StopReason::kLength.
   int64_t n_predict = kUnlimited;
   SamplerOptions sampler{};
-  // The text ends before the first of these strings. They never appear in the text, even when one
-  // spans several tokens. A stop string that spells a control token stops at that token.
+  // The text ends before the string that is complete first, or the longest of those. They never
+  // appear in the text, even when one spans several tokens. A stop string that spells a control
+  // token stops at that token. Empty strings are errors, and strings that begin inside a character.
   std::vector<std::string> stop{};
   std::vector<TokenId> stop_ids{};  // in addition to the model's own
   // When the context is full: keep the first n_keep tokens (-1: the prompt's), but at most the
@@ -40,8 +41,8 @@ struct GenerationOptions {
   // For each token, GenerationResult::logprobs gets its log-probability and those of this many of
   // the most likely tokens in its place. -1: none.
   int32_t n_logprobs = -1;
-  // Whether `n_logprobs` is about the candidates that remain after the samplers, with
-  // log-probabilities among these candidates only.
+  // If true, the log-probabilities are those of the candidates that remain after the samplers,
+  // among these candidates alone.
   bool logprobs_after_sampling = false;
   CancelToken cancel{};
 };

@@ -4,7 +4,9 @@
 //   #include <limpid/limpid.hpp>
 //
 //   int main() {
-//     limpid::Chat chat(limpid::LanguageModel::open("SmolLM2-135M-Instruct.Q4_1.gguf"));
+//     limpid::ChatOptions options;
+//     options.generation.sampler.temperature = 0;  // always the likeliest token
+//     limpid::Chat chat(limpid::LanguageModel::open("SmolLM2-135M-Instruct.Q4_1.gguf"), options);
 //     for (std::string_view piece : chat.ask("What is the capital of France?")) std::cout << piece;
 //   }
 //
@@ -21,10 +23,11 @@
 //   cancel.hpp       stop from another thread
 //
 // Threads may share a model: its steps run one at a time. A Session, a Chat and a TextStream belong
-// to one thread at a time; only a CancelToken may be used from another. A callback (on_text of a
-// batch, look of Session::append, a sampler) runs in the middle of a step, so it must not evaluate
-// with the same model, which throws ArgumentError, nor wait for a thread that does. It may destroy
-// sessions.
+// to one thread at a time; only a CancelToken may be used from another. A callback in the middle of
+// a step (on_text and the samplers of a batch, look of Session::append) must not evaluate with the
+// same model or change its sessions, which throws ArgumentError, nor wait for a thread that does. A
+// callback may destroy sessions. The thread that runs a step runs the callbacks of all whose tokens
+// the step evaluates, so a callback may run on another thread than the one that gave it.
 #pragma once
 
 #include "limpid/batch.hpp"

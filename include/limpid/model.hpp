@@ -41,7 +41,7 @@ struct OpenOptions {
   int64_t gpu_layers = kLayersThatFit;
   // The device of the layers that `device` does not hold: "cpu", or another GPU.
   std::string split = "cpu";
-  // The numbers whose products are summed in matrices: "f32", or a faster type, to which
+  // The type of the numbers that matrix products multiply: "f32", or a faster one, to which
   // activations are rounded. "f16" is for a GPU's tensor cores, and rounds weights too. "bf16" is
   // for the processor and weights of bf16, twice as fast with AVX512_BF16. Within each type, a
   // token's logits have the same bits in any batch and any chunking.
@@ -71,7 +71,8 @@ struct OpenOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
-// A handle: copies share the model. Safe to use from many threads; steps run one at a time.
+// A handle: copies share the model. Safe to use from many threads; steps run one at a time. A
+// handle that was moved from may only be assigned to or destroyed.
 class LanguageModel {
  public:
   // Throws FormatError, UnsupportedError, ArgumentError, ResourceError.
@@ -85,7 +86,8 @@ class LanguageModel {
 
   // encode, encode_batch, decode and is_stop throw UnsupportedError when the checkpoint has no
   // tokenizer. `add_special` adds BOS and EOS where the model wants them. `parse_special` reads
-  // control tokens in the text as such: never set it for text that a user typed.
+  // control tokens in the text as such: never set it for text that a user typed. Bytes that the
+  // vocabulary cannot express are lost, such as some invalid UTF-8.
   std::vector<TokenId> encode(std::string_view text, bool add_special = true,
                               bool parse_special = false) const;
   // As encode, for each text, on up to `n_threads` threads (0: as many as cores this process may

@@ -46,7 +46,7 @@ class Candidates {
 
   std::span<const Candidate> items() const { return items_; }
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
-  // For changing logits. Order and probabilities are unknown afterwards. -infinity bans a token.
+  // For changing logits. Sorting and probabilities are unknown afterwards. -infinity bans a token.
   std::span<Candidate> edit();
   // The entry of token `id`, or null if it was removed. As with edit(), its logit may be changed.
   Candidate* find(TokenId id);
@@ -83,7 +83,7 @@ class Candidates {
 
   std::vector<Candidate> items_;
   int64_t n_sorted_ = 0;   // this many at the front are the best, in order
-  bool complete_ = false;  // items_[id].id == id
+  bool complete_ = false;  // items_[id].id == id, unless edit() was used to move entries
   bool probabilities_known_ = false;
 };
 
@@ -120,7 +120,9 @@ class Sampler {
 // A change of one token's logit before all samplers.
 struct LogitBias {
   TokenId id = 0;
-  float bias = 0;  // added to the logit; -infinity bans the token
+  // Added to the logit. -infinity bans the token, but not the end of the text when samplers leave
+  // nothing else.
+  float bias = 0;
 };
 
 // How the numbers that draw the tokens follow from the seed.
@@ -156,14 +158,14 @@ struct SamplerOptions {
   float frequency_penalty = 0.0F;
   int32_t min_keep = 0;  // top_p, min_p, typ_p and xtc leave at least this many
   std::vector<LogitBias> logit_bias{};
-  bool ignore_eos = false;  // bans every token that would end the text
+  bool ignore_eos = false;  // bans every token that would end the text, as a bias of -infinity does
 
   // The chain that runs after logit_bias. It may also name custom samplers. With temperature 0 the
   // chain is greedy: the token with the highest logit (of equal ones the lowest id) after bias,
   // penalties and custom samplers is taken, and the samplers that only remove tokens do not run.
   std::string order = "penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
-  // Custom samplers run where `order` names them; those that it does not name run before all
-  // others.
+  // Custom samplers run where `order` names them, in place of a built-in one of the same name;
+  // those that it does not name run before all others. Their names must differ.
   std::vector<std::shared_ptr<Sampler>> custom{};
 };
 

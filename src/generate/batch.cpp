@@ -41,9 +41,10 @@ std::vector<GenerationResult> generate_batch(
     const LanguageModel& model, std::span<const std::string> prompts,
     const GenerationOptions& options,
     const std::function<void(size_t i, std::string_view piece)>& on_text, int64_t n_ctx_each) {
-  LIMPID_CHECK(ArgumentError, n_ctx_each >= 0, "[batch] n_ctx_each is {}, must be 0 or more",
-               n_ctx_each);
   Engine& engine = *engine_of(model);
+  LIMPID_CHECK(ArgumentError, n_ctx_each >= 0 && n_ctx_each <= engine.n_ctx(),
+               "[batch] n_ctx_each is {}, must be between 1 and the model's {}, or 0 for that",
+               n_ctx_each, engine.n_ctx());
   std::vector<GenerationResult> results(prompts.size());
   std::exception_ptr first_error;
   Submission all(engine.scheduler());

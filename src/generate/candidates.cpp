@@ -115,7 +115,10 @@ std::span<Candidate> Candidates::edit() {
 // While no candidate has been removed or moved, a candidate's index is its id.
 Candidate* Candidates::find(TokenId id) {
   edit();
-  if (complete_) return id >= 0 && id < size() ? &items_[static_cast<size_t>(id)] : nullptr;
+  if (complete_ && id >= 0 && id < size()) {
+    Candidate& item = items_[static_cast<size_t>(id)];
+    if (item.id == id) return &item;  // otherwise edit() was used to move entries
+  }
   const auto found = std::ranges::find(items_, id, &Candidate::id);
   return found == items_.end() ? nullptr : &*found;
 }

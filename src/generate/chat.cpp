@@ -196,7 +196,8 @@ TextStream Chat::reply() {
     shorten = [chat = state_](int64_t n_sampled) { return chat->shorter_prompt(n_sampled); };
   const auto keep_answer = [chat = state_](const GenerationResult& result) {
     chat->answering = nullptr;
-    const bool has_ended = result.stop_reason != StopReason::kNone;
+    const bool has_ended =
+        result.stop_reason != StopReason::kNone && result.stop_reason != StopReason::kCancelled;
     if (has_ended || !result.text.empty()) chat->messages.push_back({"assistant", result.text});
   };
   auto stream = std::make_unique<SessionStream>(state_of(state_->session), prompt,

@@ -47,8 +47,9 @@ const GenerationOptions& checked(const GenerationOptions& options, bool has_toke
 Continuation::Continuation(const Engine& engine, const GenerationOptions& options)
     : options_(checked(options, engine.has_tokenizer())),
       tokenizer_(engine.has_tokenizer() ? engine.tokenizer() : nullptr),
+      vocab_size_(engine.vocab_size()),
       stop_ids_(all_stop_ids(tokenizer_.get(), options)),
-      chain_(options.sampler, engine.vocab_size(), stop_ids_),
+      chain_(options.sampler, vocab_size_, stop_ids_),
       matcher_(options.stop) {
   result_.seed = chain_.seed();
 }
@@ -107,6 +108,9 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
     return std::nullopt;
   }
   const TokenId id = sample();
+  // A sampler of the application may have made any candidates.
+  LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size_,
+               "[sampler] token id {} is not in the vocabulary [0, {})", id, vocab_size_);
   ++result_.timings.n_generated;
   if (is_stop(id)) {
     result_.stop_id = id;
@@ -136,14 +140,7 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
 }
 
 std::optional<TokenId> Continuation::next(std::span<const float> logits) {
-  const auto sample = [&] {
-    const TokenId id = chain_.sample(logits, history_);
-    // A sampler of the application may have made any candidates.
-    LIMPID_CHECK(ArgumentError, id >= 0 && id < std::ssize(logits),
-                 "[sampler] token id {} is not in the vocabulary [0, {})", id, logits.size());
-    return id;
-  };
-  return next_token(sample, logits);
+  return next_token([&] { return chain_.sample(logits, history_); }, logits);
 }
 
 std::optional<TokenId> Continuation::next_best(std::span<const Candidate> best) {

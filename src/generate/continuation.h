@@ -80,7 +80,8 @@ class Continuation {
 
   GenerationOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;  // may be null
-  std::vector<TokenId> stop_ids_;               // sorted
+  int64_t vocab_size_;
+  std::vector<TokenId> stop_ids_;  // sorted
   SamplerChain chain_;
   StopMatcher matcher_;
   RepetitionDetector repetition_;

@@ -283,8 +283,10 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
 
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             const OpenOptions& options, const Devices& devices) {
-  LIMPID_CHECK(ArgumentError, options.n_ctx >= 0,
-               "[engine] n_ctx is {}, must be 0 (the model's own) or more", options.n_ctx);
+  constexpr int64_t kMostContext = int64_t{1} << 40;  // whose bytes can be computed
+  LIMPID_CHECK(ArgumentError, options.n_ctx >= 0 && options.n_ctx <= kMostContext,
+               "[engine] n_ctx is {}, must be 1 to {}, or 0 (the model's own)", options.n_ctx,
+               kMostContext);
   LIMPID_CHECK(ArgumentError, options.n_batch >= 1, "[engine] n_batch is {}, must be 1 or more",
                options.n_batch);
   check_context(spec, options.n_ctx);

@@ -92,6 +92,9 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
   std::vector<std::shared_ptr<Sampler>> custom;
   for (const auto& given : options.custom) {
     LIMPID_CHECK(ArgumentError, given != nullptr, "[sampler] a custom sampler is null");
+    LIMPID_CHECK(ArgumentError,
+                 std::ranges::find(custom, given->name(), &Sampler::name) == custom.end(),
+                 "[sampler] two custom samplers are named '{}'", given->name());
     auto own = given->clone();
     custom.push_back(own != nullptr ? own : given);
     if (std::ranges::find(names, given->name()) == names.end()) samplers_.push_back(custom.back());
@@ -191,7 +194,10 @@ TokenId SamplerChain::choose(std::span<const TokenId> history) {
   candidates_.compute_probabilities();
 
   const TokenId token = draw(next_uniform(context));
-  for (const auto& sampler : samplers_) sampler->accept(token);
+  // `order` may name a sampler twice.
+  for (auto at = samplers_.begin(); at != samplers_.end(); ++at) {
+    if (std::find(samplers_.begin(), at, *at) == at) (*at)->accept(token);
+  }
   return token;
 }
 

@@ -81,7 +81,7 @@ bool Scheduler::tick() {
 void Scheduler::run(std::span<const std::shared_ptr<Task>> tasks,
                     const std::function<bool()>& is_enough) {
   const auto is_submitted = [](const auto& task) { return task->submitted_; };
-  tick_mutex_.refuse_owner();
+  refuse_callback();
   for (const auto& task : tasks) submit(task);
   while (true) {
     const std::lock_guard lock(tick_mutex_);

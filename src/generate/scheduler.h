@@ -139,9 +139,10 @@ class Scheduler {
   bool tick();
   // Submits the tasks, and ticks (or waits while another thread does) until all of them are
   // complete or stopped, or `is_enough` says so. A tick of another thread runs these tasks too.
-  // Throws ArgumentError, and submits nothing, in a callback of a tick.
+  // Throws ArgumentError, and submits nothing, in a callback of a tick, as refuse_callback() does.
   void run(std::span<const std::shared_ptr<Task>> tasks,
            const std::function<bool()>& is_enough = {});
+  void refuse_callback() const { tick_mutex_.refuse_owner(); }
   // Removes a task, submitted or not, and releases its blocks, without a call of its methods. Later
   // prompts may still find its prefix. In a callback of a tick: only a task that is not submitted.
   void remove(Task& task) noexcept;

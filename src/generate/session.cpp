@@ -25,6 +25,7 @@ Session::State::~State() {
 }
 
 Session::State& Session::State::idle() {
+  engine().scheduler().refuse_callback();
   LIMPID_CHECK(ArgumentError, !is_lent,
                "[session] a stream of this session is still open: read it to its end or drop it "
                "before the session is used again");
@@ -58,7 +59,8 @@ void Session::State::evaluate_pending(int64_t n_best) {
 
 // The same bits come out again, whatever the step.
 std::span<const float> Session::State::logits() {
-  if (best_.empty()) return logits_;
+  if (!logits_.empty() || n_stored_ == 0) return logits_;
+  engine().scheduler().refuse_callback();
   const auto still_pending = pending();
   const TokenId last = tokens().back();
   truncate(n_stored_ - 1);
@@ -146,13 +148,13 @@ void Session::State::truncate(int64_t n) {
 
 // The tokens after the kept ones move to other positions. Their keys hold rotary angles of the old
 // positions, so they are evaluated again; the result is then the same as for a fresh prompt.
-int64_t Session::State::shift(int64_t n_keep) {
+int64_t Session::State::shift(int64_t n_keep, const CancelToken* cancel) {
   const std::vector<TokenId> left = shifted(tokens(), n_keep);
   const int64_t n_dropped = n_stored_ - std::ssize(left);
   const auto still_pending = pending();
   truncate(std::clamp<int64_t>(n_keep, 0, std::ssize(left)));
-  append(std::span(left).subspan(tokens_.size()), nullptr);
-  set_pending(still_pending);
+  append(std::span(left).subspan(tokens_.size()), cancel);
+  if (n_stored_ == std::ssize(left)) set_pending(still_pending);
   return n_dropped;
 }
 
@@ -179,12 +181,13 @@ int64_t Session::assign(std::span<const TokenId> tokens, const CancelToken* canc
   return state_->idle().assign(tokens, cancel);
 }
 void Session::truncate(int64_t n) { state_->idle().truncate(n); }
-int64_t Session::shift(int64_t n_keep) { return state_->idle().shift(n_keep); }
+int64_t Session::shift(int64_t n_keep, const CancelToken* cancel) {
+  return state_->idle().shift(n_keep, cancel);
+}
 
 std::span<const float> Session::logits() const {
   const std::span<const float> logits = state_->logits();
-  LIMPID_CHECK(ArgumentError, !logits.empty(),
-               "[session] no logits: no token was evaluated since the start or the last truncate");
+  LIMPID_CHECK(ArgumentError, !logits.empty(), "[session] no logits: the session has no tokens");
   return logits;
 }
 

@@ -59,11 +59,12 @@ void SessionStream::make_room() {
     const auto pending = session_->pending();  // the last sampled token, not yet evaluated
     shorter->ids.insert(shorter->ids.end(), sampled.begin(), sampled.end() - 1);
     assign(shorter->ids);
-    session_->set_pending(pending);
+    if (!continuation_.finished()) session_->set_pending(pending);
   } else if (shorten_ && !continuation_.options().context_shift) {
     continuation_.finish(StopReason::kLength);  // a chat of which only the last turn is left
   } else if (continuation_.needs_shift(n_tokens, session_->n_ctx)) {
-    session_->shift(continuation_.n_keep());
+    session_->shift(continuation_.n_keep(), &continuation_.options().cancel);
+    if (!session_->pending()) continuation_.finish(StopReason::kCancelled);
   }
 }
 
@@ -99,6 +100,7 @@ void SessionStream::advance() {
 // However the stream ends, the session can be used again.
 std::optional<std::string_view> SessionStream::next() {
   if (!is_open_) return std::nullopt;
+  session_->engine().scheduler().refuse_callback();
   try {
     advance();
   } catch (...) {

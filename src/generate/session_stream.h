@@ -30,7 +30,7 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
                  const LookAtLogits& look = {});
   int64_t assign(std::span<const TokenId> wanted, const CancelToken* cancel);
   void truncate(int64_t n);
-  int64_t shift(int64_t n_keep);
+  int64_t shift(int64_t n_keep, const CancelToken* cancel);
 
   // The tokens that were evaluated.
   std::span<const TokenId> tokens() const {
@@ -42,13 +42,13 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
   void set_pending(std::optional<TokenId> token);
   // Of its logits only the `n_best` best may become known; 0: all do.
   void evaluate_pending(int64_t n_best);
-  // [vocab_size]; empty when unknown. If only the best are known, the last token is evaluated
-  // again.
+  // [vocab_size]; empty without tokens. If they are unknown, or only the best are known, the last
+  // token is evaluated again.
   std::span<const float> logits();
   // Best first; empty when all are known, or none.
   std::span<const Candidate> best() const { return best_; }
 
-  // This state. Throws ArgumentError while a stream is open.
+  // This state. Throws ArgumentError while a stream is open, and in a callback.
   State& idle();
 
   Engine& engine() { return *engine_of(model); }

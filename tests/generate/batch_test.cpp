@@ -151,6 +151,28 @@ TEST(Batch, ASessionThatACallbackUsesCanBeUsedAgain) {
   EXPECT_GT(session.tokens().size(), n_tokens);
 }
 
+TEST(Batch, WhatACallbackAsksOfItsOwnSessionChangesNothing) {
+  const auto model = open_tiny();
+  const auto ids = model.encode("abc");
+  Session session(model), other(model);
+  other.append(model.encode("xyz"));
+  GenerationOptions options = testing::saying("ok");
+  TextStream stream = other.generate(options);
+  std::vector<TokenId> kept(other.tokens().begin(), other.tokens().end());
+  session.append(ids, [&](int64_t, auto) {
+    EXPECT_THROW(session.append(ids), ArgumentError);
+    EXPECT_THROW(session.assign(std::span(ids).first(1)), ArgumentError);
+    EXPECT_THROW(session.truncate(1), ArgumentError);
+    EXPECT_THROW(session.shift(1), ArgumentError);
+    EXPECT_THROW(session.generate("x"), ArgumentError);
+    EXPECT_THROW(stream.next(), ArgumentError);
+  });
+  EXPECT_TRUE(std::ranges::equal(session.tokens(), ids));
+  EXPECT_EQ(session.logits().size(), static_cast<size_t>(model.vocab_size()));
+  EXPECT_TRUE(std::ranges::equal(other.tokens(), kept));
+  EXPECT_EQ(stream.text(), "ok");
+}
+
 // The end of a session releases its blocks, in the pass in which the callback runs.
 TEST(Batch, ACallbackMayDestroySessions) {
   const auto model = open_tiny();
@@ -169,6 +191,13 @@ TEST(Batch, ACallbackMayDestroySessions) {
   const KvCache* cache = nullptr;
   engine_of(model)->scheduler().with_cache([&](KvCache& kept) { cache = &kept; });
   EXPECT_EQ(cache->n_free_blocks(), cache->n_blocks());
+}
+
+TEST(Batch, RefusesALongerContextThanTheModels) {
+  const auto model = open_tiny();
+  const std::vector<std::string> prompts = {"a"};
+  for (const int64_t n : {int64_t{-1}, model.n_ctx() + 1})
+    EXPECT_THROW(generate_batch(model, prompts, testing::saying("ok"), {}, n), ArgumentError) << n;
 }
 
 TEST(Batch, TheGreatestLengthIsNoOverflow) {

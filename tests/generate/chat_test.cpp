@@ -216,6 +216,14 @@ TEST(Chat, OneAnswerAtATime) {
   EXPECT_EQ(chat.messages()[n_messages].content, "one");
 }
 
+TEST(Chat, AnAnswerThatIsCancelledBeforeItsFirstTextIsNoMessage) {
+  Chat chat(open_tiny());
+  chat.generation() = saying("hello");
+  chat.generation().cancel.cancel();
+  EXPECT_EQ(chat.ask("hi").result().stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(chat.messages().back().role, "user");
+}
+
 TEST(Chat, ClearForgetsTheAnswerThatIsStillBeingRead) {
   Chat chat(open_tiny());
   const std::vector<Message> empty = chat.messages();

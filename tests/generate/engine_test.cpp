@@ -376,6 +376,8 @@ TEST(OpenWeights, ChecksThePlanOfAHeaderThatIsOpen) {
   if (reported.available == 0) GTEST_SKIP() << "this system does not tell how much memory is free";
   options.n_ctx = int64_t{1} << 40;  // no machine holds that
   EXPECT_THROW(open_weights(header, options), ResourceError);
+  options.n_ctx = INT64_MAX;  // whose bytes overflow
+  EXPECT_THROW(open_weights(header, options), ArgumentError);
   EXPECT_EQ(reported.n_ctx, 100);
 }
 

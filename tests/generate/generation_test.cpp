@@ -364,6 +364,11 @@ TEST(Generation, ATokenOfASamplerMustBeOfTheVocabulary) {
       EXPECT_THROW(Session(model).generate("the", options).text(), ArgumentError) << id;
       const std::vector<std::string> prompts = {"the"};
       EXPECT_THROW(generate_batch(model, prompts, options), ArgumentError) << id;
+      options.sampler.order = "top_k;chooses";
+      Session session(model);
+      TextStream stream = session.generate("the", options);
+      EXPECT_THROW(stream.text(), ArgumentError) << id;
+      EXPECT_TRUE(stream.so_far().ids.empty());
     }
   }
 }

@@ -227,6 +227,19 @@ TEST(SamplerChain, RefusesDamagedLogits) {
   }
 }
 
+// Notes how many candidates it sees, and bans odd ids.
+class EvenOnly : public Sampler {
+ public:
+  std::string_view name() const override { return "even_only"; }
+  void apply(Candidates& candidates, const SamplerContext&) override {
+    n_seen = candidates.size();
+    candidates.remove_if([](const Candidate& c) { return c.id % 2 == 1; });
+  }
+  void accept(TokenId) override { ++n_accepted; }
+  int64_t n_seen = 0;
+  int64_t n_accepted = 0;
+};
+
 TEST(SamplerChain, RefusesOptionsOutsideTheirRange) {
   const auto refuse = [](const auto& change, const std::string& word) {
     SamplerOptions options;
@@ -244,6 +257,11 @@ TEST(SamplerChain, RefusesOptionsOutsideTheirRange) {
   refuse([](auto& o) { o.logit_bias = {{10, 1.0F}}; }, "token 10");
   refuse([](auto& o) { o.logit_bias = {{1, NAN}}; }, "token 1");
   refuse([](auto& o) { o.custom = {nullptr}; }, "null");
+  refuse(
+      [](auto& o) {
+        o.custom = {std::make_shared<EvenOnly>(), std::make_shared<EvenOnly>()};
+      },
+      "two custom samplers are named 'even_only'");
 }
 
 TEST(SamplerChain, SaysSoWhenEverythingIsBanned) {
@@ -259,17 +277,6 @@ TEST(SamplerChain, SaysSoWhenEverythingIsBanned) {
   }
 }
 
-// Notes how many candidates it sees, and bans odd ids.
-class EvenOnly : public Sampler {
- public:
-  std::string_view name() const override { return "even_only"; }
-  void apply(Candidates& candidates, const SamplerContext&) override {
-    n_seen = candidates.size();
-    candidates.remove_if([](const Candidate& c) { return c.id % 2 == 1; });
-  }
-  int64_t n_seen = 0;
-};
-
 TEST(SamplerChain, RunsACustomSamplerWhereTheOrderSays) {
   const auto logits = random_logits(100, 2);
   const auto sampler = std::make_shared<EvenOnly>();
@@ -280,6 +287,10 @@ TEST(SamplerChain, RunsACustomSamplerWhereTheOrderSays) {
     EXPECT_EQ(SamplerChain(options, 100, {}).sample(logits, std::vector<TokenId>(i)) % 2, 0);
   }
   EXPECT_EQ(sampler->n_seen, 10);
+  sampler->n_accepted = 0;
+  options.order = "even_only;top_k;even_only;temperature";
+  SamplerChain(options, 100, {}).sample(logits, {});
+  EXPECT_EQ(sampler->n_accepted, 1);
   options.order = "top_k;temperature";
   SamplerChain chain(options, 100, {});
   chain.sample(logits, {});
@@ -332,6 +343,15 @@ TEST(SamplerChain, DoesNotSortTheVocabulary) {
 }
 
 // Logits of few values, so that many are equal, and of both zeros.
+TEST(Candidates, AreFoundAfterTheyWereMoved) {
+  Candidates candidates;
+  candidates.assign(random_logits(50, 1));
+  std::ranges::reverse(candidates.edit());
+  EXPECT_EQ(candidates.find(20)->id, 20);
+  EXPECT_EQ(candidates.find(50), nullptr);
+  EXPECT_EQ(candidates.find(-1), nullptr);
+}
+
 TEST(Candidates, TheBestAreThoseOfTheWholeVocabulary) {
   std::mt19937 random(3);
   for (const size_t n_tokens : {1U, 5U, 64U, 65U, 1000U, 5000U}) {

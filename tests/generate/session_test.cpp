@@ -81,13 +81,22 @@ TEST_P(SessionTest, AssignKeepsTheCommonPrefixOnly) {
   EXPECT_EQ(session.tokens().size(), 50U);
 }
 
-TEST_P(SessionTest, TruncateForgetsTokensAndLogits) {
+TEST_P(SessionTest, TruncateForgetsTokens) {
   const auto m = model();
   const auto ids = some_ids(70);
   Session session(m);
   session.append(ids);
   session.truncate(65);
+  EXPECT_EQ(session.tokens().size(), 65U);
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, std::span(ids).first(65)));
+  session.truncate(60);
+  GenerationOptions options;
+  options.n_predict = 1;
+  EXPECT_EQ(session.generate(options).result().ids.size(), 1U);
+  session.truncate(0);
   EXPECT_THROW(session.logits(), ArgumentError);
+  EXPECT_THROW(session.generate(options), ArgumentError);
+  session.append(std::span(ids).first(65));
   session.append(std::span(ids).subspan(65));
   EXPECT_EQ(copy(session.logits()), fresh_logits(m, ids));
 }
@@ -103,6 +112,18 @@ TEST_P(SessionTest, ShiftIsThatOfAFreshSequence) {
   EXPECT_EQ(std::vector<TokenId>(session.tokens().begin(), session.tokens().end()), expected);
   EXPECT_EQ(copy(session.logits()), fresh_logits(m, expected));
   EXPECT_THROW(session.shift(1000), ArgumentError);
+}
+
+TEST_P(SessionTest, AShiftCanBeCancelled) {
+  const auto m = model();
+  const auto ids = some_ids(101);
+  Session session(m);
+  session.append(ids);
+  CancelToken cancel;
+  cancel.cancel();
+  EXPECT_EQ(session.shift(5, &cancel), 48);
+  EXPECT_EQ(session.tokens().size(), 5U);
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, std::span(ids).first(5)));
 }
 
 TEST_P(SessionTest, OverflowTellsTheCountsAndChangesNothing) {
@@ -313,7 +334,15 @@ TEST_P(SessionTest, WhatLookingThrowsComesThrough) {
     if (position == 7) throw std::runtime_error("enough");
   };
   EXPECT_THROW(session.append(std::span(ids).subspan(5), look), std::runtime_error);
-  EXPECT_THROW(session.logits(), ArgumentError);
+  const std::vector<TokenId> tokens(session.tokens().begin(), session.tokens().end());
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, tokens));
+}
+
+TEST(Session, OptionsThatWereMovedFromKeepTheirCancelToken) {
+  GenerationOptions options;
+  const GenerationOptions moved = std::move(options);
+  options.cancel.cancel();  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(moved.cancel.cancelled());
 }
 
 }  // namespace
