@@ -64,7 +64,17 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
                              ? files.contains("vocab.json") && files.contains("merges.txt") &&
                                    !files.contains("tokenizer.model")
                              : has_tokenizer(files);
-  if (!spec || is_enough || files.contains("tokenizer.json")) return;
+  if (!spec || is_enough) return;
+  // Without a class of the tokenizer, transformers takes the one of the model's type, which may cut
+  // texts in another way than tokenizer.json says.
+  const auto write_class = [&] {
+    if (!files.contains("tokenizer_config.json"))
+      write_file((folder / "tokenizer_config.json").string(), tokenizer_config(checkpoint, *spec));
+  };
+  if (files.contains("tokenizer.json")) {
+    if (for_transformers) write_class();
+    return;
+  }
   try {
     write_file((folder / "tokenizer.json").string(), write_tokenizer_json(*spec));
     if (const size_t n = n_equal_scores(*spec); n > 0) {
@@ -73,8 +83,7 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
                       "tokenizer.json decides by id, SentencePiece by position",
                       n));
     }
-    if (!files.contains("tokenizer_config.json"))
-      write_file((folder / "tokenizer_config.json").string(), tokenizer_config(checkpoint, *spec));
+    write_class();
   } catch (const UnsupportedError& error) {
     result.remarks.push_back(fmt::format("no tokenizer.json was written ({})", error.what()));
   }

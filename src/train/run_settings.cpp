@@ -133,9 +133,8 @@ void RunSettings::check() const {
 
 TrainingOptions RunSettings::training_options(const Checkpoint& model, int n_threads) const {
   const int64_t n_positions = read_spec(model).n_ctx_train;
-  LIMPID_CHECK(ArgumentError, seq_len <= n_positions,
-               "sequences of {} tokens are longer than the model's {} positions", seq_len,
-               n_positions);
+  LIMPID_CHECK(ArgumentError, seq_len <= n_positions, "seq-len is {}; the model has {} positions",
+               seq_len, n_positions);
   TrainingOptions options;
   options.batch_size = batch_size;
   options.seq_len = seq_len > 0 ? seq_len : std::min(n_positions, kLongestDefault);

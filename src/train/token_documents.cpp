@@ -6,6 +6,8 @@
 
 #include "base/check.h"
 #include "base/philox.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 
 namespace limpid {
 namespace {
@@ -28,7 +30,21 @@ std::optional<TokenId> document_end(const Tokenizer& tokenizer) {
   return std::nullopt;
 }
 
+bool can_lose_characters(const TokenizerSpec& spec) {
+  return spec.kind == TokenizerKind::kByteLevelBpe && !spec.normalize_nfc;
+}
+
 }  // namespace
+
+std::string lost_character(std::string_view text, const Tokenizer& tokenizer) {
+  std::string lost;
+  if (!can_lose_characters(tokenizer.spec())) return lost;
+  unicode::for_each_character(text, [&](std::string_view character) {
+    if (lost.empty() && tokenizer.decode(tokenizer.encode(character)).size() < character.size())
+      lost = character;
+  });
+  return lost;
+}
 
 void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
                      DocumentPart part) {
@@ -37,7 +53,16 @@ void append_document(TokenDocuments& documents, std::string_view text, const Tok
   const auto begin = ids.size();
   if (part.begins) documents.begins.push_back(documents.n_tokens());
   if (part.begins && spec.add_bos) ids.push_back(*spec.bos);
+  const auto begin_of_text = ids.size();
   tokenizer.encode(text, {.add_special = false, .at_start = part.begins}, ids);
+  if (can_lose_characters(spec) &&
+      tokenizer.decode(std::span(ids).subspan(begin_of_text)).size() < text.size()) {
+    const std::string lost = lost_character(text, tokenizer);  // "": white space of an added token
+    LIMPID_CHECK(ArgumentError, lost.empty(),
+                 "the tokenizer has no token for the character '{}': leave it out, or take another "
+                 "tokenizer",
+                 printable(lost));
+  }
   const std::optional<TokenId> end = part.ends ? document_end(tokenizer) : std::nullopt;
   if (end && (ids.size() == begin || ids.back() != *end)) ids.push_back(*end);
 }

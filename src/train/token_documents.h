@@ -28,9 +28,14 @@ struct DocumentPart {
   bool ends = true;
 };
 // Appends the tokens of one document, with the tokenizer's tokens for the beginning and the end of
-// a text, if the tokenizer has them. A long document may come in several parts.
+// a text, if the tokenizer has them. A long document may come in several parts. Throws
+// ArgumentError for a lost_character().
 void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
                      DocumentPart part = {});
+
+// The first character of `text` for which the tokenizer has no token, or "". Only byte-level BPE
+// that keeps a text as it is can say so: a vocabulary that was made of other characters.
+std::string lost_character(std::string_view text, const Tokenizer& tokenizer);
 
 // A view of documents that are in memory or in a mapped file. Copies share the documents.
 struct DocumentView {

@@ -158,10 +158,12 @@ double Trainer::held_out_loss() {
 
 // ---- state --------------------------------------------------------------------------------------
 
-const std::string& Trainer::data_digest() {
-  if (data_digest_.empty())
-    data_digest_ = token_digest(documents_.begins, documents_.ids, documents_.learned, pool_);
-  return data_digest_;
+const Trainer::Digests& Trainer::digests() {
+  const auto digest = [&](const DocumentView& documents) {
+    return token_digest(documents.begins, documents.ids, documents.learned, pool_);
+  };
+  if (!digests_) digests_ = {digest(documents_), digest(held_out_)};
+  return *digests_;
 }
 
 // The scale of the loss is a power of two, so its exponent says it exactly.
@@ -175,7 +177,8 @@ void Trainer::save_state(const std::string& path) {
                      {"skipped", std::to_string(optimizer_.n_skipped())},
                      {"position", std::to_string(sampler_.position())},
                      {"tokens", std::to_string(n_tokens_)},
-                     {"data", data_digest()},
+                     {"data", digests().data},
+                     {"held_out", digests().held_out},
                      {"loss_scale_exponent", std::to_string(std::ilogb(loss_scale_.value()))},
                      {"loss_scale_steps", std::to_string(loss_scale_.n_good_steps())}},
                     tensors);
@@ -212,9 +215,15 @@ void Trainer::load_state(const std::string& path) {
   if (loss_scale_.is_dynamic())
     loss_scale_.set(std::ldexp(1.0, static_cast<int>(number("loss_scale_exponent", -16, 40))),
                     count("loss_scale_steps"));
-  const auto data = saved.metadata.find("data");  // absent from states of earlier versions
-  LIMPID_CHECK(ArgumentError, data == saved.metadata.end() || data->second == data_digest(),
+  const auto is_digest = [&](const char* name, const std::string& digest) {
+    const auto found = saved.metadata.find(name);  // absent from states of earlier versions
+    return found == saved.metadata.end() || found->second == digest;
+  };
+  LIMPID_CHECK(ArgumentError, is_digest("data", digests().data),
                "{} is of other data: the texts, or how they are tokenized, have changed", path);
+  LIMPID_CHECK(ArgumentError, is_digest("held_out", digests().held_out),
+               "{} is of other held-out data (val): the text, or how it is tokenized, has changed",
+               path);
   sampler_.set_position(count("position"));
   n_tokens_ = count("tokens");
 }

@@ -87,7 +87,11 @@ class Trainer {
   int64_t n_held_out_windows() const;
   int64_t n_held_out_batches() const;
   std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
-  const std::string& data_digest();
+  struct Digests {
+    std::string data;
+    std::string held_out;
+  };
+  const Digests& digests();
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
 
   TrainingOptions options_;
@@ -100,7 +104,7 @@ class Trainer {
   Optimizer optimizer_;
   GradientSum gradient_sum_;
   LossScale loss_scale_;
-  std::string data_digest_;  // "" until it is needed
+  std::optional<Digests> digests_;  // once they were needed
   int64_t n_tokens_ = 0;
   int64_t n_held_out_targets_ = 0;
   int64_t next_position_ = 0;  // of the sampler, after the batches that were measured

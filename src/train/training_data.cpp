@@ -42,6 +42,8 @@ DataFile open_data(const std::string& path) {
   }
   data.file = MappedFile::open(path);
   data.text = text_of(*data.file);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (data.text.starts_with(kByteOrderMark)) data.text.remove_prefix(kByteOrderMark.size());
   LIMPID_CHECK(ArgumentError, !data.text.empty(), "{} is empty", path);
   const size_t zero = data.text.find('\0');
   LIMPID_CHECK(ArgumentError, zero == std::string_view::npos,

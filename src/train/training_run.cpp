@@ -40,6 +40,8 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
   if (wanted != "bytes" && wanted != "chars") {
     std::string path = wanted.empty() ? settings.config : wanted;
     if (wanted.empty() && fs::is_regular_file(path)) path = fs::path(path).parent_path().string();
+    LIMPID_CHECK(ArgumentError, fs::exists(path),
+                 "tokenizer: there is no file or folder {}; name one, or `bytes` or `chars`", path);
     TokenizerFiles files = find_tokenizer_files(path);
     LIMPID_CHECK(ArgumentError, has_tokenizer(files),
                  "{} has no tokenizer; name the file of one, or `bytes` or `chars`", path);
@@ -53,7 +55,8 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
     const TokenizerSpec spec =
         wanted == "bytes" ? byte_tokenizer() : character_tokenizer(read_texts(texts));
     if (spec.eos) {
-      const nlohmann::json config{{"eos_token", spec.pieces[static_cast<size_t>(*spec.eos)]}};
+      const nlohmann::json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                  {"eos_token", spec.pieces[static_cast<size_t>(*spec.eos)]}};
       write_file((fs::path(folder) / "tokenizer_config.json").string(), config.dump(2) + "\n");
     }
     write_file(path, write_tokenizer_json(spec));
@@ -139,7 +142,7 @@ DocumentView read_held_out(const RunSettings& settings, int64_t seq_len, Documen
     return held_out;
   }
   LIMPID_CHECK(ArgumentError, *share >= 0 && *share < 1,
-               "the share of held-out data is {}; it must be in [0, 1)", *share);
+               "val, the share of held-out data, is {}; it must be in [0, 1)", *share);
   const DocumentView all = documents;
   DocumentView held_out = split_off(documents, *share);
   if (held_out.n_tokens() > seq_len) return held_out;
@@ -163,12 +166,17 @@ void check_ids(const DocumentView& documents, const Checkpoint& checkpoint,
 }
 
 // A tokenizer of the data's characters has no token for another one, and encode() leaves it out.
-void check_sample_prompt(const std::string& prompt, const Tokenizer& tokenizer) {
-  unicode::for_each_character(prompt, [&](std::string_view character) {
-    LIMPID_CHECK(ArgumentError, tokenizer.decode(tokenizer.encode(character)) == character,
-                 "sample-prompt has the character '{}', and the data has none: leave it out",
-                 printable(character));
-  });
+void check_sample_prompt(const std::string& prompt, const Tokenizer& tokenizer,
+                         int64_t n_positions) {
+  const std::string lost = lost_character(prompt, tokenizer);
+  LIMPID_CHECK(ArgumentError, lost.empty(),
+               "sample-prompt has the character '{}', for which the tokenizer has no token: leave "
+               "it out",
+               printable(lost));
+  const int64_t n_tokens = std::ssize(tokenizer.encode(prompt));
+  LIMPID_CHECK(ArgumentError, n_tokens <= n_positions,
+               "sample-prompt has {} tokens, and the model {} positions: shorten it", n_tokens,
+               n_positions);
 }
 
 // What a run needs before it takes memory for its model. `plan` decides whether there is enough: a
@@ -196,7 +204,7 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   const Checkpoint& checkpoint = *inputs.checkpoint;
   inputs.training = settings.training_options(checkpoint, options.n_threads);
   inputs.tokenizer = tokenizer_from(checkpoint);
-  if (settings.tokenizer == "chars") check_sample_prompt(settings.sample_prompt, *inputs.tokenizer);
+  check_sample_prompt(settings.sample_prompt, *inputs.tokenizer, read_spec(checkpoint).n_ctx_train);
   std::optional<ChatTemplate> chat_template;
   if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
     chat_template.emplace(std::string(*source));

@@ -228,7 +228,13 @@ class Mistakes(Training):
         self.assertIn("--lr: 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
         self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
         err = self.mistake(*self.command("p", "--sample-prompt", "The \u00e9"))
-        self.assertIn("sample-prompt has the character '\u00e9', and the data has none", err)
+        self.assertIn(
+            "sample-prompt has the character '\u00e9', for which the tokenizer has no token", err
+        )
+        err = self.mistake(*self.command("q", "--sample-prompt", "The " * 500))
+        self.assertRegex(
+            err, r"sample-prompt has \d+ tokens, and the model \d+ positions: shorten it"
+        )
         self.assertFalse((self.folder / "p").exists())
         self.assertIn(
             "what to learn from",

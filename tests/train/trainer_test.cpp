@@ -124,6 +124,8 @@ TEST(TrainingState, IsOfItsData) {
   changed.ids.back() ^= 1;
   Trainer other(*model(), make_cpu_executor({.n_threads = 1}), options, changed, {});
   EXPECT_THROW(other.load_state(path), ArgumentError);
+  Trainer other_held_out(*model(), make_cpu_executor({.n_threads = 1}), options, same, changed);
+  EXPECT_THROW(other_held_out.load_state(path), ArgumentError);
 }
 
 TEST(TrainingState, CannotHaveSkippedMoreStepsThanItTook) {

@@ -256,6 +256,39 @@ TEST(Documents, NameThePlaceThatTheTokenizerRefuses) {
   }
 }
 
+// Continuing a model on a text of other characters would learn what is left of it.
+TEST(Documents, NameACharacterWithoutAToken) {
+  const auto tokenizer = Tokenizer::create(character_tokenizer("abc \xC3\xA9"));
+  const TempFolder folder;
+  for (const char* name : {"a.txt", "a.jsonl"}) {
+    const bool is_json = std::string_view(name).ends_with("jsonl");
+    const std::string path =
+        folder.write(name, is_json ? "{\"text\": \"ab \xD0\x96\"}\n" : "ab \xD0\x96 c");
+    try {
+      read_documents({&path, 1}, *tokenizer, nullptr);
+      ADD_FAILURE() << path;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("no token for the character '\xD0\x96'"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_EQ(lost_character("caf\xC3\xA9", *tokenizer), "f");
+  EXPECT_EQ(lost_character("ab \xC3\xA9", *tokenizer), "");
+  EXPECT_EQ(lost_character("\xD0\x96", *Tokenizer::create(byte_tokenizer())), "");
+}
+
+TEST(Documents, BeginAfterAByteOrderMark) {
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  const TempFolder folder;
+  const std::string marked = folder.write("a.txt", "\xEF\xBB\xBFhello");
+  const std::string plain = folder.write("b.txt", "hello");
+  EXPECT_TRUE(std::ranges::equal(read_documents({&marked, 1}, *tokenizer, nullptr).ids,
+                                 read_documents({&plain, 1}, *tokenizer, nullptr).ids));
+  const std::string only = folder.write("c.txt", "\xEF\xBB\xBF");
+  EXPECT_THROW(read_documents({&only, 1}, *tokenizer, nullptr), ArgumentError);
+}
+
 TEST(Documents, AreLinesOfJsonInFilesOfTheseNames) {
   const auto tokenizer = Tokenizer::create(byte_tokenizer());
   const TempFolder folder;
