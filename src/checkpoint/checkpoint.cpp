@@ -53,6 +53,9 @@ constexpr std::string_view kReadable =
 // Refuses a file that no reader knows. The message says what the file is, or shows its first four
 // bytes.
 [[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
+  if (path.ends_with("vocab.json")) {
+    throw UnsupportedError(fmt::format("{} is the vocabulary of a tokenizer, not a model", path));
+  }
   if (path.ends_with(".json")) {
     throw UnsupportedError(
         fmt::format("{} describes a model but holds no weights: name its folder, {}", path,

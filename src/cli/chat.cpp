@@ -264,7 +264,8 @@ int run(const ChatFlags& values) {
 Command chat_command() {
   return {"talk with a model", "chat -m FILE [options]",
           "A conversation in the model's own chat format. /help lists the commands; Ctrl-C "
-          "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
+          "stops an answer;\npress it again to leave. Without a terminal each line of standard "
+          "input is a "
           "turn.\nSampling settings come from the flags, else from Limpid for a model that "
           "`limpid pull` knows by\nname, else from the model's file, else from the defaults "
           "below.",

@@ -41,12 +41,12 @@ void declare_files(CLI::App& app, ConvertFlags& values, std::string_view out) {
 
 void declare_rest(CLI::App& app, ConvertFlags& values) {
   add_option(app, "--tokenizer FILE", values.model.options.tokenizer_path,
-             "a tokenizer that does not lie beside the model");
+             "a tokenizer that is not in the model's folder");
   declare_overrides(app, values.model);
   add_switch(app, "--allow-requantize", values.allow_requantize,
              "quantise also what is quantised already");
   add_switch(app, "--no-calibrate", values.no_calibrate,
-             "do not run the model over a short text first to see what its matrices get");
+             "do not first run the model over a short text to measure the inputs of its matrices");
   declare_threads(app, values.model);
 }
 
@@ -202,8 +202,9 @@ void quantize(const ConvertFlags& values) {
 
 Command convert_command() {
   return {"a model in another layout", "convert IN OUT [options]",
-          "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a folder, "
-          "as --to says. One piece of one tensor is in memory at a time.",
+          "Writes the model IN in another layout. If OUT ends with .gguf, it becomes a GGUF file; "
+          "otherwise --to names the layout: gguf (a file), safetensors or pth (folders). One piece "
+          "of one tensor is in memory at a time.",
           "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
           "limpid convert model.gguf folder/ --to safetensors\n"
           "limpid convert SmolLM2-135M/ torch/ --to pth",

@@ -118,7 +118,7 @@ std::string changes_text(const Contrast& contrast, const Tokenizer* tokenizer) {
   }
   if (!changes.empty()) return fmt::format("{}", fmt::join(changes, ","));
   return std::isnan(contrast.divergence.back()) ? " probabilities that are not numbers"
-                                                : " no probability changes by 0.05 %";
+                                                : " no probability changes by 0.05 % or more";
 }
 
 std::string contrast_text(const ShownContrast& shown, int64_t n_layers,
@@ -127,9 +127,9 @@ std::string contrast_text(const ShownContrast& shown, int64_t n_layers,
   std::string text = fmt::format("\n{}: ", shown.title);
   if (!contrast.distance.empty()) {
     const int64_t first = contrast.first_layer();
-    text += first < 0           ? "the runs part at the embedding"
+    text += first < 0           ? "the runs first differ at the embedding"
             : first >= n_layers ? "the layers do not differ"
-                                : fmt::format("the runs part in layer {}", first);
+                                : fmt::format("the runs first differ in layer {}", first);
     text += "; ";
   }
   return text + fmt::format(

@@ -123,20 +123,21 @@ void run(const InspectFlags& values) {
 }  // namespace
 
 Command inspect_command() {
-  return {"what is in a model file, and the memory it needs",
-          "inspect -m FILE | --config NAME|PATH [options]",
-          "Metadata, tensors, rotary table, chat template, and the memory that running it takes. "
-          "Loads no weights, but for --weights, which looks at them. --config alone: parameters "
-          "and memory of a named model (llama-3-8b, "
-          "gpt2-xl, …), of a folder with config.json or params.json, or of such a file; no weights "
-          "need be there. --plan takes either, --quantize TYPE included.",
-          "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
-          "limpid inspect -m smollm2 --plan --device opencl --gpu-layers 8\n"
-          "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
-          "limpid inspect -m smollm2 --weights --svg weights.svg\n"
-          "limpid inspect --config llama-3-8b\n"
-          "limpid inspect --config llama-3-8b --quantize q4_k_m --plan",
-          bind<InspectFlags, declare, run>};
+  return {
+      "what is in a model file, and the memory it needs",
+      "inspect -m FILE | --config NAME|PATH [options]",
+      "Metadata, tensors, rotary table, chat template, and the memory that running it takes. "
+      "Does not load the weights unless --weights is given. --config alone: parameters "
+      "and memory of a named model (llama-3-8b, "
+      "gpt2-xl, …), of a folder with config.json or params.json, or of such a file; the weights "
+      "are not needed. --plan takes either, --quantize TYPE included.",
+      "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
+      "limpid inspect -m smollm2 --plan --device opencl --gpu-layers 8\n"
+      "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
+      "limpid inspect -m smollm2 --weights --svg weights.svg\n"
+      "limpid inspect --config llama-3-8b\n"
+      "limpid inspect --config llama-3-8b --quantize q4_k_m --plan",
+      bind<InspectFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

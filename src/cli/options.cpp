@@ -126,7 +126,7 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
              "tokens of a prompt evaluated in one step, at most (2048)", "LLAMA_ARG_BATCH");
   add_option(
       app, "-ub,--ubatch-size N", values.n_ubatch, {.least = 0},
-      "as -b, under llama.cpp's other name; the smaller of the two counts (512, on a GPU 2048)",
+      "as -b, under llama.cpp's other name; the smaller of the two is used (512, on a GPU 2048)",
       "LLAMA_ARG_UBATCH");
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,

@@ -140,7 +140,8 @@ ModelFlags traced_model(const RunFlags& values) {
 void declare(CLI::App& app, RunFlags& values) {
   values.app = &app;
   add_option(app, "-p,--prompt TEXT", values.prompts,
-             "text to continue (default: standard input; at a terminal, BOS alone)");
+             "text to continue (default: standard input; at a terminal, BOS alone, if the model "
+             "adds one)");
   add_option(app, "-f,--file FILE", values.files, "a file with the text; - is standard input");
   add_switch(app, "-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
   CLI::Option* json =
@@ -192,7 +193,7 @@ Command run_command() {
           "output.\nSeveral -p or -f are continued together, in one batch.",
           "limpid run -m smollm2 -p 'The sea is' -n 32 --temp 0\n"
           "limpid run -m smollm2 -p 'The sea is' -p 'The sky is' -n 16 --json\n"
-          "limpid run -m smollm2 -p 'The sea is' --trace --layer 0 --break L0.attention",
+          "limpid run -m smollm2 -p 'The sea is' --trace --layer 0 --break L0.attn_output",
           bind<RunFlags, declare, run>};
 }
 

@@ -270,7 +270,7 @@ void declare_trace(CLI::App& app, TraceFlags& values) {
         trace);
   CLI::Option* stop =
       add_option(app, "--break NAME", values.breaks,
-                 "with --trace: stop at an activation and print it: L2.attention, L2.H5, L2.mlp, "
+                 "with --trace: stop at an activation and print it: L2.attn_output, L2.H5, L2.mlp, "
                  "L2 as in explain, or L2.query, output_norm as in verify; may be repeated");
   needs(stop, trace);
   needs(add_option(app, "--show NAME", values.tensors,

@@ -145,7 +145,9 @@ std::string_view set_sampler(std::string_view name, std::string_view value,
     LIMPID_CHECK(ArgumentError, problem.empty(), "{}: {}", name, problem);
     return setting.name();
   }
-  throw ArgumentError(fmt::format("no setting '{}'{}", name, did_you_mean(name, names)));
+  const std::string advice = did_you_mean(name, names);
+  throw ArgumentError(
+      fmt::format("no setting '{}'{}", name, advice.empty() ? "; /set lists them" : advice));
 }
 
 // "temp 0, repeat-penalty 1.1" -> set_sampler("temp", "0"), set_sampler("repeat-penalty", "1.1")

@@ -286,7 +286,7 @@ void run(const ServeFlags& values) {
   while (read(interrupts.read_end(), &byte, 1) < 0) {  // another signal came
   }
   api.drain();
-  print_log("finishing what runs");
+  print_log("finishing the running requests");
   serving.stop(std::chrono::seconds(values.drain_time));
 }
 

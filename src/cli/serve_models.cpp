@@ -47,6 +47,7 @@ void find_files(const fs::path& folder, std::vector<std::string>& paths) {
 }
 
 std::vector<std::string> models_in(const fs::path& folder) {
+  LIMPID_CHECK(ArgumentError, is_folder(folder), "{} is not a folder", folder.string());
   std::vector<std::string> paths;
   find_files(folder, paths);
   for (const fs::path& path : entries_of(folder)) {

@@ -85,7 +85,8 @@ void run(const TemplateFlags& values) {
   }
   if (!values.template_file.empty()) source = read_text(values.template_file);
   LIMPID_CHECK(ArgumentError, !source.empty(),
-               "this model has no chat template; use one that has, or --chat-template-file");
+               "{} has no chat template; use a model that has one, or --chat-template-file",
+               values.template_file.empty() ? "this model" : values.template_file);
   if (values.bos) inputs.bos_token = *values.bos;
   if (values.eos) inputs.eos_token = *values.eos;
   inputs.messages = read_array(values.messages);

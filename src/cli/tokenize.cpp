@@ -113,9 +113,9 @@ class Encoder {
     const double share = total_.n_exact == 0 ? 0.0
                                              : 100.0 * static_cast<double>(total_.n_differing) /
                                                    static_cast<double>(total_.n_exact);
-    print_log(
-        fmt::format("token-tree: {} where exact BPE has {}; {} of these ({:.2f} %) are not in it",
-                    count(total_.n_other, "token"), total_.n_exact, total_.n_differing, share));
+    print_log(fmt::format(
+        "token-tree: {}; exact BPE has {}, of which {} ({:.2f} %) are not in the same place",
+        count(total_.n_other, "token"), total_.n_exact, total_.n_differing, share));
   }
 
  private:

@@ -93,7 +93,8 @@ std::vector<std::string> split_lists(const std::vector<std::string>& lists) {
 void check_flags(const TokenizerFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.action.empty(),
                "give what to do: limpid tokenizer train FILE... -o OUT");
-  LIMPID_CHECK(ArgumentError, values.action == "train", "no limpid tokenizer {}; there is train",
+  LIMPID_CHECK(ArgumentError, values.action == "train",
+               "unknown action '{}'; the only one is train: limpid tokenizer train FILE... -o OUT",
                values.action);
   LIMPID_CHECK(ArgumentError, !values.files.empty(),
                "which text? limpid tokenizer train FILE... -o OUT");
@@ -164,10 +165,10 @@ Json to_json(const TrainedBpe& trained, const TokenizerFlags& values, double sec
 void print_summary(const TrainedBpe& trained, const TokenizerFlags& values, double seconds) {
   const auto vocab_size = static_cast<int64_t>(trained.pieces.size());
   if (vocab_size < values.options.vocab_size) {
-    print_log(
-        fmt::format("the text has enough pairs for {} of {} tokens only; more text{} gives more",
-                    vocab_size, values.options.vocab_size,
-                    values.options.min_frequency > 1 ? ", or a smaller --min-frequency," : ""));
+    print_log(fmt::format(
+        "the text has enough pairs for only {} of the {} tokens; more text{} gives more",
+        vocab_size, values.options.vocab_size,
+        values.options.min_frequency > 1 ? ", or a smaller --min-frequency," : ""));
   }
   print_log(
       fmt::format("{}: {} tokens, {} merges, from {} with {} words, {} of them different, in "
@@ -217,7 +218,7 @@ Command tokenizer_command() {
       "limpid tokenizer train wiki.test.raw --vocab-size 8000 -o tokenizer.json\n"
       "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o tokenizer.json\n"
       "echo Hello | limpid tokenizer train - -o tokenizer.json && limpid tokenize -m "
-      "tokenizer.json -p Hell",
+      "tokenizer.json -p Hello",
       bind<TokenizerFlags, declare, run>};
 }
 

@@ -50,10 +50,11 @@ std::string trace_beside(const std::string& model) {
   const fs::path trace = fs::is_directory(path)
                              ? path / "trace.safetensors"
                              : path.parent_path() / (path.stem().string() + ".trace.safetensors");
-  LIMPID_CHECK(ArgumentError, fs::exists(trace),
-               "beside what? give --trace FILE (tools/golden/make_trace.py makes one; {} is not "
-               "there) or --against MODEL2",
-               trace.string());
+  LIMPID_CHECK(
+      ArgumentError, fs::exists(trace),
+      "compared with what? give --trace FILE (tools/golden/make_trace.py makes one; {} is not "
+      "there) or --against MODEL2",
+      trace.string());
   return trace.string();
 }
 

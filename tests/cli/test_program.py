@@ -201,7 +201,7 @@ class Tokens(unittest.TestCase):
         code, ids, err = output("tokenize", "-m", TINY, "-p", self.TEXT, *algorithm)
         self.assertEqual(code, 0)
         n_exact = len(self.ids("-p", self.TEXT))
-        self.assertIn(f"{len(json.loads(ids))} tokens where exact BPE has {n_exact}", err)
+        self.assertIn(f"{len(json.loads(ids))} tokens; exact BPE has {n_exact}", err)
         self.assertEqual(output("detokenize", "-m", TINY, stdin=ids)[1], self.TEXT)
         self.assertEqual(
             self.ids("-p", self.TEXT, "--tokenizer-algorithm", "bpe"), self.ids("-p", self.TEXT)

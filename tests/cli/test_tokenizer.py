@@ -89,7 +89,7 @@ class Train(unittest.TestCase):
     def test_a_text_that_runs_out_of_pairs(self):
         _, err = self.train(self.text, "-o", self.out, "--vocab-size", 5000)
         self.assertRegex(
-            err, r"^the text has enough pairs for \d+ of 5000 tokens only; more text g"
+            err, r"^the text has enough pairs for only \d+ of the 5000 tokens; more text g"
         )
         n_all = len(json.loads(self.out.read_text())["model"]["vocab"])
         options = ("--vocab-size", 5000, "--min-frequency", 30)

@@ -107,7 +107,7 @@ TEXT = [
     ),
     Mistake(
         "limpid verify -m tiny.gguf",
-        "beside what? give --trace FILE (tools/golden/make_trace.py makes one; tiny.trace.safetensors is not "
+        "compared with what? give --trace FILE (tools/golden/make_trace.py makes one; tiny.trace.safetensors is not "
         "there) or --against MODEL2",
     ),
 ]

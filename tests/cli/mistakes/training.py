@@ -11,7 +11,7 @@ TRAINING = [
     Mistake("limpid tokenizer", "give what to do: limpid tokenizer train FILE... -o OUT"),
     Mistake(
         "limpid tokenizer story.txt -o out.json",
-        "no limpid tokenizer story.txt; there is train",
+        "unknown action 'story.txt'; the only one is train: limpid tokenizer train FILE... -o OUT",
     ),
     training("-o out.json", "which text? limpid tokenizer train FILE... -o OUT"),
     training(
