@@ -18,7 +18,7 @@ namespace limpid {
 class CancelToken {
  public:
   CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
-  // There is no move: options that were moved from keep their token.
+  // Moving copies: options that were moved from keep their token.
   CancelToken(const CancelToken&) = default;
   CancelToken& operator=(const CancelToken&) = default;
 

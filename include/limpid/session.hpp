@@ -69,7 +69,7 @@ class Session {
 
   // Continues after tokens() and after the text of an earlier stream: with the same seed, two
   // answers of 5 tokens are the same as one of 10, except that stop strings, stop_at_repetition and
-  // samplers with a state begin anew. Throws ArgumentError when there are no tokens, and for
+  // samplers with a state start again. Throws ArgumentError when there are no tokens, and for
   // options out of range.
   TextStream generate(const GenerationOptions& options = {});
   // Replaces the sequence by `prompt` (encoded as plain text, with BOS where the model wants it),

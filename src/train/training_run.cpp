@@ -41,7 +41,8 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
     std::string path = wanted.empty() ? settings.config : wanted;
     if (wanted.empty() && fs::is_regular_file(path)) path = fs::path(path).parent_path().string();
     LIMPID_CHECK(ArgumentError, fs::exists(path),
-                 "tokenizer: there is no file or folder {}; name one, or `bytes` or `chars`", path);
+                 "tokenizer: {} does not exist; name a file or a folder, or `bytes` or `chars`",
+                 path);
     TokenizerFiles files = find_tokenizer_files(path);
     LIMPID_CHECK(ArgumentError, has_tokenizer(files),
                  "{} has no tokenizer; name the file of one, or `bytes` or `chars`", path);
