@@ -30,21 +30,31 @@ constexpr Format kFormats[] = {
 };
 
 // Collects the answers, and sends them when the last one is there.
+//
+// The reply's callback holds this object, and the callbacks of the instances hold the model's loan.
+// So with the last answer the reply and the callbacks are let go. As a circle they would keep the
+// model for ever, and it could not be unloaded.
 class Predictions {
  public:
   Predictions(std::shared_ptr<HttpReply> reply, size_t n)
       : reply_(std::move(reply)), answers_(n), n_left_(n) {}
 
   void take(size_t index, Json answer) {
-    const std::lock_guard lock(mutex_);
-    answers_[index] = std::move(answer);
-    if (--n_left_ == 0)
-      reply_->send({200, "application/json", dump_json({{"predictions", std::move(answers_)}})});
+    std::shared_ptr<HttpReply> reply;
+    std::vector<std::function<void()>> forgotten;  // without the lock
+    {
+      const std::lock_guard lock(mutex_);
+      answers_[index] = std::move(answer);
+      if (--n_left_ > 0) return;
+      reply = std::move(reply_);
+      forgotten.swap(on_gone_);
+    }
+    reply->send({200, "application/json", dump_json({{"predictions", std::move(answers_)}})});
   }
 
   void add_on_gone(std::function<void()> callback) {
     const std::lock_guard lock(mutex_);
-    on_gone_.push_back(std::move(callback));
+    if (n_left_ > 0) on_gone_.push_back(std::move(callback));
   }
   void tell_gone() {
     std::vector<std::function<void()>> callbacks;
@@ -56,8 +66,8 @@ class Predictions {
   }
 
  private:
-  const std::shared_ptr<HttpReply> reply_;
   std::mutex mutex_;  // guards what follows
+  std::shared_ptr<HttpReply> reply_;
   std::vector<Json> answers_;
   size_t n_left_;
   std::vector<std::function<void()>> on_gone_;

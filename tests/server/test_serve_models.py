@@ -53,6 +53,10 @@ class SeveralModels(unittest.TestCase):
         self.assertEqual(told["error"]["param"], "instances[0].model")
         told = server.post("/predict?model=second", {"instances": [asked]})[1]["predictions"][0]
         self.assertEqual(told["model"], "second")
+        # The answers let the model go: it can be unloaded, and loaded again.
+        self.assertTrue(server.post("/models/unload", {"model": "second"})[1]["success"])
+        self.assertEqual(states(server)["second"], "unloaded")
+        self.assertEqual(server.post("/v1/completions", {**GREEDY, "model": "second"})[0], 200)
 
     def test_the_body_decides_where_it_names_a_model(self):
         server = self.serve()
