@@ -83,6 +83,13 @@ class TensorSource {
                               tensor == nullptr ? "is missing" : "is " + tensor->to_string(),
                               entry.shape.to_string()));
     }
+    const DType dtype = tensor->dtype;
+    if (!is_plain_float(dtype) && dtype != DType::kF64 && !is_quantized(dtype)) {
+      fail(entry,
+           fmt::format("is {}, expected floats or a quantised type of GGUF; a model that was "
+                       "quantised in another way cannot be read: take the original",
+                       tensor->to_string()));
+    }
     WeightSource source{entry.name, *tensor, entry.use, entry.row_order, head_dim};
     source.row_parts = row_parts_of(checkpoint_, entry);
     source.layer = entry.layer;
@@ -156,6 +163,7 @@ DecoderSpec read_spec(const Checkpoint& checkpoint) {
 
 std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   const TensorTable table = tensor_table(checkpoint, spec);
+  refuse_unknown_tensors(checkpoint, table);
   const TensorSource source(checkpoint, table.weights->derived);
   std::vector<WeightSource> sources;
   for (const TensorEntry& entry : table.entries) {

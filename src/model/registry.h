@@ -61,12 +61,12 @@ struct TensorTable {
 TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
 // What load_weights will load, in its order. A tensor that is derived from others has no data.
-// Throws FormatError for a missing tensor and for a wrong shape.
+// Throws FormatError for a missing tensor, a wrong shape and a type that weights cannot have;
+// UnsupportedError for a tensor that the model does not have and that would change the result.
 std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
-// Loads every tensor of the model into the executor, after checking its shape. Throws
-// UnsupportedError for a tensor that the model does not have and that would change the result.
-// Weights of block `first_layer_in_file` and later ones stay there (WeightSource::stays_in_file).
+// Loads every tensor of the model into the executor. Throws as weight_sources does. Weights of
+// block `first_layer_in_file` and later ones stay there (WeightSource::stays_in_file).
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             Executor& executor,
                             const std::function<bool(uint64_t done, uint64_t total)>& progress = {},
