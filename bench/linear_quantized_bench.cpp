@@ -105,14 +105,7 @@ struct Bench {
     std::vector<float> values(static_cast<size_t>(n_tokens * cols));
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17) - 8.0F;
     AlignedBuffer out(static_cast<uint64_t>(quantized_activations_bytes(n_tokens, cols)));
-    QuantizeTask task;
-    task.x = values.data();
-    task.x_stride = cols;
-    task.n_tokens = n_tokens;
-    task.cols = cols;
-    task.out = out.data();
-    task.token_end = n_tokens;
-    kernels.quantize_activations(task);
+    kernels.quantize_activations(values.data(), n_tokens, cols, 0, n_tokens, out.data());
     return out;
   }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/foreign_file.h"
 #include "base/printable.h"
 
 namespace limpid {
@@ -146,10 +147,11 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
     if (error != simdjson::SUCCESS) {
       std::string_view why = simdjson::error_message(error);
       while (why.ends_with('.')) why.remove_suffix(1);
+      const std::string foreign = describe_foreign(bytes);
       throw_format_error(path_, "file", "{}",
-                         bytes.starts_with('<')
-                             ? "is not JSON but a web page; download it again"
-                             : fmt::format("is not JSON: {}; is the download complete?", why));
+                         foreign.empty()
+                             ? fmt::format("is not JSON: {}; is the download complete?", why)
+                             : fmt::format("is not JSON but {}", foreign));
     }
   };
   if (bytes.empty()) check(simdjson::EMPTY);

@@ -22,6 +22,9 @@ inline constexpr std::array<std::string_view, 12> kTokenizerFiles = {
 };
 inline constexpr size_t kDefiningFiles = 7;
 
+// The folder of named chat templates in a model's folder.
+inline constexpr std::string_view kNamedTemplates = "additional_chat_templates/";
+
 // The folder of one model.
 class ModelFolder {
  public:

@@ -92,10 +92,14 @@ std::string Sha256::hex() {
   return text;
 }
 
-std::string sha256_of_file(const std::string& path) {
+std::string sha256_of(std::string_view bytes) {
   Sha256 digest;
-  digest.update(MappedFile::open(path)->bytes());
+  digest.update(std::as_bytes(std::span(bytes)));
   return digest.hex();
+}
+
+std::string sha256_of_file(const std::string& path) {
+  return sha256_of(text_of(*MappedFile::open(path)));
 }
 
 }  // namespace limpid

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace limpid {
 
@@ -29,6 +30,7 @@ class Sha256 {
   uint64_t n_bytes_ = 0;
 };
 
+std::string sha256_of(std::string_view bytes);
 // Of a file's bytes. Throws ResourceError.
 std::string sha256_of_file(const std::string& path);
 

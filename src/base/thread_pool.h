@@ -52,6 +52,14 @@ class ThreadPool {
     });
   }
 
+  // As for_ranges, but calls body(i) for each i of [0, n).
+  template <typename Body>
+  void for_each(int64_t n, int64_t grain, Body&& body) {
+    for_ranges(n, grain, [&](int64_t begin, int64_t end, int /*thread*/) {
+      for (int64_t i = begin; i < end; ++i) body(i);
+    });
+  }
+
  private:
   // Many ranges, so that a thread that the system delays leaves its work to the others. A larger
   // `grain` gives fewer.

@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace limpid::unicode {
 namespace {
@@ -77,7 +78,31 @@ void append_utf8(char32_t value, std::string& out) {
 }
 
 size_t n_characters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+  if (is_valid(text))
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
+  size_t n = 0;
+  for_each_character(text, [&](std::string_view) { ++n; });
+  return n;
+}
+
+// ASCII, the common case, takes eight bytes at a time.
+size_t character_offset(std::string_view text, int64_t n) {
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end && n > 0) {
+    uint64_t word = 0;
+    if (end - p >= 8 && n >= 8) {
+      std::memcpy(&word, p, 8);
+      if ((word & 0x8080808080808080U) == 0) {
+        p += 8;
+        n -= 8;
+        continue;
+      }
+    }
+    p += decode(p, end).size;
+    --n;
+  }
+  return static_cast<size_t>(p - text.data());
 }
 
 bool is_valid(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }

@@ -75,8 +75,9 @@ void append_utf8(char32_t value, std::string& out);
 
 // Whether a character begins at this byte of valid UTF-8.
 inline bool begins_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; }
-// Returns the number of characters of valid UTF-8.
 size_t n_characters(std::string_view text);
+// Where character `n` begins, in bytes; text.size() if there are fewer.
+size_t character_offset(std::string_view text, int64_t n);
 
 bool is_valid(std::string_view text);
 // Returns the first byte from `p` on that is not part of valid UTF-8, or `end`.

@@ -8,11 +8,11 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/foreign_file.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
 #include "base/paths.h"
 #include "base/printable.h"
-#include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_types.h"
 #include "checkpoint/hugging_face_folder.h"

@@ -24,6 +24,7 @@ constexpr std::string_view kPooling = "1_Pooling";  // folders of sentence-trans
 constexpr std::string_view kDense = "2_Dense";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr std::string_view kTemplates = kNamedTemplates.substr(0, kNamedTemplates.size() - 1);
 constexpr uint64_t kLongestIndex = 100'000'000;
 
 // The shards that the index names, each with the tensors that it must hold:
@@ -157,6 +158,14 @@ void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
   // A rank file may have any name (cl100k_base.tiktoken); of several, none is used.
   if (const auto ranks = folder.only_name_ending(".tiktoken"))
     checkpoint.attachments[*ranks] = folder.open(*ranks);
+  // Named templates have a folder of their own.
+  if (!is_folder(fs::path(folder.path()) / kTemplates)) return;
+  const ModelFolder templates(folder.resolve(kTemplates));
+  for (const fs::path& entry : entries_of(templates.path())) {
+    const std::string name = entry.filename().string();
+    if (name.ends_with(".jinja"))
+      checkpoint.attachments[fmt::format("{}{}", kNamedTemplates, name)] = templates.open(name);
+  }
 }
 
 Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }

@@ -22,7 +22,8 @@ Checkpoint open_hugging_face_folder(const std::string& path);
 // the file is one of several shards, all shards are opened.
 Checkpoint open_hugging_face_file(const std::string& path);
 
-// Adds the files of the tokenizer and the chat template that a folder has.
+// Adds the files of the tokenizer and the chat templates that a folder has. Throws FormatError for
+// a link that leads out of the folder.
 void attach_files(const ModelFolder& folder, Checkpoint& checkpoint);
 
 // Whether `folder` contains a config.json.

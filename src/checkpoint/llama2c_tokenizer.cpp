@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/text.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/llama2c.h"
 #include "checkpoint/metadata.h"
@@ -35,15 +36,7 @@ int64_t type_of(int64_t id) {
 std::string to_sentencepiece(int64_t id, std::string_view piece) {
   if (id == 1) return "<s>";
   if (id == 2) return "</s>";
-  std::string converted;
-  for (const char c : piece) {
-    if (c == ' ') {
-      converted += "\u2581";
-    } else {
-      converted += c;
-    }
-  }
-  return converted;
+  return replaced(piece, " ", "\u2581");
 }
 
 }  // namespace

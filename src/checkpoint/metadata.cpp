@@ -8,10 +8,11 @@
 namespace limpid {
 namespace {
 
-// "config.rope_theta is string, expected a number".
+// "config.rope_theta is of type string, expected a number".
 [[noreturn]] void wrong_type(std::string_view key, const MetadataValue& value,
                              std::string_view expected) {
-  throw UnsupportedError(fmt::format("{} is {}, expected {}", key, value.type_name, expected));
+  throw UnsupportedError(
+      fmt::format("{} is of type {}, expected {}", key, value.type_name, expected));
 }
 
 // The value if it has exactly this type; null when the key is absent.

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/foreign_file.h"
 #include "base/json_file.h"
 #include "base/printable.h"
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/foreign_file.h"
 #include "checkpoint/safetensors_dtype.h"
 #include "limpid/error.hpp"
 

@@ -32,10 +32,8 @@ Json entry_of(const NamedTensor& tensor, uint64_t& end) {
   const auto sum = checked_add(begin, tensor.view.n_bytes());
   LIMPID_CHECK(ArgumentError, sum.has_value(), "[safetensors] the tensors have 2^64 bytes or more");
   end = *sum;
-  const std::span<const int64_t> dims = tensor.view.shape.dims();
-  return {{"dtype", dtype->name},
-          {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
-          {"data_offsets", {begin, end}}};
+  return {
+      {"dtype", dtype->name}, {"shape", tensor.view.shape.dims()}, {"data_offsets", {begin, end}}};
 }
 
 // The header, padded with spaces to a multiple of 8 bytes so that the data begin aligned.

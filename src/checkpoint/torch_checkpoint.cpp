@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/foreign_file.h"
 #include "base/printable.h"
 #include "checkpoint/torch_tensors.h"
 #include "limpid/error.hpp"
@@ -53,6 +54,7 @@ const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
 // Reads the archive's directory and its pickle. Only the pickle's checksum is checked here:
 // checking the storages would need a pass over all weights (see verify_torch_records).
 TorchArchive read_archive(const std::string& path, std::span<const std::byte> bytes) {
+  if (!text_of(bytes).starts_with(kTorchMagic)) refuse_foreign(path, text_of(bytes));
   ZipArchive zip = ZipArchive::parse(path, bytes);
   const ZipRecord& pickle = find_pickle(path, zip);
   zip.check_content(pickle);

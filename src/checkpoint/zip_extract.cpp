@@ -42,6 +42,9 @@ class Inflater {
     return std::span(piece_).first(piece_.size() - stream_.avail_out);
   }
 
+  // How many bytes of the input were not needed.
+  uint64_t n_left() const { return stream_.avail_in + input_.size(); }
+
  private:
   std::span<const std::byte> input_;  // what zlib has not been given yet
   std::vector<std::byte> piece_;
@@ -73,6 +76,8 @@ void ZipArchive::extract(const ZipRecord& record,
     }
     if (n_taken != record.size)
       fail(fmt::format("only {} of {} bytes decompress", n_taken, record.size));
+    if (inflater.n_left() != 0)
+      fail(fmt::format("{} bytes follow its compressed data", inflater.n_left()));
   } else {
     pass_on(record.bytes);
   }

@@ -39,10 +39,8 @@ struct ChatFlags {
   std::string server;
   std::string key;
   const CLI::App* app = nullptr;  // which knows what was given
-  bool single_turn = false;
   bool escape = false;
-  bool json = false;
-  bool timings = false;
+  ConversationOptions conversation;
 };
 
 // What only the answers of a model in this process can do.
@@ -60,12 +58,13 @@ void declare(CLI::App& app, ChatFlags& values) {
              "the template");
   add_option(app, "-sysf,--system-prompt-file FILE", values.system_file,
              "a file with the system message");
-  add_switch(app, "-st,--single-turn", values.single_turn, "answer once and leave");
+  add_switch(app, "-st,--single-turn", values.conversation.single_turn, "answer once and leave");
   add_option(app, "--chat-template-file FILE", values.template_file,
              "a Jinja template in place of the model's own", "LLAMA_ARG_CHAT_TEMPLATE_FILE");
   add_switch(app, "-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
-  add_switch(app, "--json", values.json, "each answer as a line of JSON");
-  add_switch(app, "--timings", values.timings, "speed on standard error after each answer");
+  add_switch(app, "--json", values.conversation.json, "each answer as a line of JSON");
+  add_switch(app, "--timings", values.conversation.timings,
+             "speed on standard error after each answer");
   add_option(app, "--connect URL", values.server,
              "talk with the model of a server that has OpenAI's API; -m is then the server's name "
              "for it");
@@ -172,12 +171,11 @@ std::string banner(const std::string& path, const NamedModel* named, const Langu
 }
 
 ConversationOptions conversation_options(const ChatFlags& values) {
-  return {.banner = {},
-          .system_is_chosen = values.system || values.system_file,
-          .single_turn = values.single_turn,
-          .json = values.json,
-          .tells_ids = values.server.empty(),
-          .timings = values.timings || values.model.verbose};
+  ConversationOptions options = values.conversation;
+  options.system_is_chosen = values.system || values.system_file;
+  options.tells_ids = values.server.empty();
+  options.timings = options.timings || values.model.verbose;
+  return options;
 }
 
 int run_local(const ChatFlags& values) {
@@ -201,7 +199,8 @@ int run_local(const ChatFlags& values) {
   const std::string sampling =
       choose_sampler(values.generation.given_settings, model, named, chat.generation.sampler);
   if (values.model.verbose) print_log(sampling);
-  if (!values.single_turn && !first) options.banner = banner(path, named, model, sampling);
+  if (!values.conversation.single_turn && !first)
+    options.banner = banner(path, named, model, sampling);
   InterruptGuard interrupt(chat.generation.cancel);
   return Conversation(std::make_unique<LocalPartner>(model, chat), options, interrupt).hold(first);
 }
@@ -248,7 +247,7 @@ int run_remote(const ChatFlags& values) {
 
   remote.server = remote_server(values);
   remote.model = remote_model(values, remote.server);
-  if (!values.single_turn && !first) {
+  if (!values.conversation.single_turn && !first) {
     options.banner = fmt::format("{} at {}\n{}", remote.model, remote.server.url, kKeys);
   }
   InterruptGuard interrupt(remote.generation.cancel);

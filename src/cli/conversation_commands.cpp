@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/json_file.h"
+#include "base/text.h"
 #include "cli/conversation.h"
 #include "cli/flags.h"
 #include "cli/options.h"

@@ -6,10 +6,13 @@
 //   plan              a new type and row order for each tensor; --dry-run ends here
 //   calibrate         below eight bits the model reads a short text
 //   write             tensor by tensor, into a file that gets its name when it is complete
+#include <fmt/ranges.h>
+
 #include <array>
 #include <filesystem>
 #include <map>
 
+#include "base/model_folder.h"
 #include "cli/command.h"
 #include "cli/output_path.h"
 #include "cli/signals.h"
@@ -86,16 +89,18 @@ Layout layout_of(const ConvertFlags& values) {
                           : fmt::format("--to {}: there are gguf, safetensors and pth", name));
 }
 
-// The first file in the folder `out` that describes a model or its tokenizer; "" if there is none.
+// The first file in the folder `out` that is part of a model or its tokenizer; "" if there is none.
 // A folder of such a name is not one of them: writing the file fails then.
 std::string model_file_in(const std::string& out) {
   const std::filesystem::path folder(out);
-  for (const char* name : {"config.json", "params.json", "ckpt.pt"}) {
+  for (const char* name : {"config.json", "params.json", "ckpt.pt", "generation_config.json"}) {
     if (is_there(folder / name)) return (folder / name).string();
   }
   for (const std::filesystem::path& entry : entries_of(folder)) {
     const std::string name = entry.filename().string();
-    if (is_tokenizer_file(name) && is_file(entry)) return entry.string();
+    const bool has_weights = name.ends_with(".safetensors") || name.ends_with(".pth") ||
+                             name.ends_with(".safetensors.index.json");
+    if ((has_weights || is_tokenizer_file(name)) && is_file(entry)) return entry.string();
   }
   for (const std::filesystem::path& entry : entries_of(folder / kNamedTemplates)) {
     const std::string name = entry.filename().string();
@@ -105,7 +110,7 @@ std::string model_file_in(const std::string& out) {
 }
 
 // Refuses, before a model is read for minutes, a place where it cannot or must not be written. A
-// folder that describes another model already would describe both afterwards.
+// folder that has files of another model would be a mixture of both afterwards.
 void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& checkpoint) {
   refuse_standard_output(values.out);
   check_not_the_input(values.out, checkpoint);
@@ -115,8 +120,17 @@ void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& chec
   if (layout == Layout::kGguf) return;
   const std::string found = model_file_in(values.out);
   LIMPID_CHECK(ArgumentError, found.empty(),
-               "{} is there already and would be overwritten: name another folder, or remove it",
+               "{} belongs to a model that is there already: name another folder, or remove it",
                found);
+}
+
+// Removes the files of a model that could not be completed, so that the next try finds none. All of
+// them are new: check_out has refused a folder that had any.
+void remove_unfinished(const std::string& out) {
+  std::error_code ignored;
+  for (std::string file = model_file_in(out); !file.empty(); file = model_file_in(out)) {
+    if (!std::filesystem::remove(file, ignored)) return;
+  }
 }
 
 // K types hold blocks of 256 weights. A tensor whose rows are not a multiple of that gets a type of
@@ -174,7 +188,13 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   options.write.progress = bar.of_bytes();
   const NewFolder folder(values.out);
   const Stopwatch watch;
-  const ExportResult result = export_model(values.out, *checkpoint, options);
+  ExportResult result;
+  try {
+    result = export_model(values.out, *checkpoint, options);
+  } catch (...) {
+    if (!values.dry_run && options.layout != Layout::kGguf) remove_unfinished(values.out);
+    throw;
+  }
   if (values.dry_run) return;
   calibration.wipe();
   bar.wipe();
@@ -217,7 +237,7 @@ Command quantize_command() {
           "follows llama.cpp's mixtures; scales are searched for. Below eight bits, the model "
           "reads a short text first, so that rounding errors are small for the inputs that its "
           "matrices get. TYPE is one of " +
-              file_type_names() + ".",
+              fmt::format("{}.", fmt::join(file_type_list(), ", ")),
           "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
           "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf",
           bind<ConvertFlags, declare_quantize, quantize>};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error_text.h"
+#include "base/text.h"
 
 namespace limpid::cli {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"Shape::n_embd", "--n_embd"},
     {"Shape::n_head", "--n_head"},
     {"Shape::n_layer", "--n_layer"},
+    {"Address already in use", "another program has the port; choose one with --port"},
     // The model may have one that it does not add.
     {"the model has no BOS token to begin with", "the model adds no BOS token: give a text (-p)"},
 };
@@ -45,11 +47,6 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
 // are options in such a message; in another one they may be keys of a file.
 constexpr std::pair<std::string_view, std::string_view> kWordsOfParts[] = {
     {"n_ctx", "-c"}, {"n_keep", "--keep"}, {"n_predict", "-n"}};
-
-void replace_all(std::string& message, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size())
-    message.replace(at, from.size(), to);
-}
 
 // In tokens. A model without learned positions has no limit, so this is ten times what any model
 // was trained for.
@@ -81,9 +78,9 @@ std::string in_program_words(const std::exception& error) {
   }
   std::string message = without_part(error);
   if (message.size() < std::string_view(error.what()).size()) {
-    for (const auto& [word, ours] : kWordsOfParts) replace_all(message, word, ours);
+    for (const auto& [word, ours] : kWordsOfParts) message = replaced(message, word, ours);
   }
-  for (const auto& [word, ours] : kWords) replace_all(message, word, ours);
+  for (const auto& [word, ours] : kWords) message = replaced(message, word, ours);
   return message;
 }
 

@@ -40,8 +40,8 @@ class TextEncoder {
 
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }  // null: there is none
 
-  // With --ids, which needs no tokenizer, the text is a list of ids.
-  std::vector<TokenId> encode(std::string_view text) const;
+  // With --ids, which needs no tokenizer, the text is a list of ids; `option` is named in errors.
+  std::vector<TokenId> encode(std::string_view text, std::string_view option) const;
   // The text of -p, -f or --ids. Throws ArgumentError for none, for several and for no tokens.
   std::vector<TokenId> prompt() const;
   // The one token that `text` is; `option` is named in errors. Throws ArgumentError.

@@ -58,8 +58,11 @@ std::vector<TokenId> TextEncoder::encode_message(std::string_view text,
   return encode_chat(*tokenizer_, *template_, std::move(inputs));
 }
 
-std::vector<TokenId> TextEncoder::encode(std::string_view text) const {
-  if (flags_.ids) return parse_token_ids(text, "--ids");
+std::vector<TokenId> TextEncoder::encode(std::string_view text, std::string_view option) const {
+  if (flags_.ids) {
+    return parse_token_ids(
+        text, option == "--ids" ? "--ids" : fmt::format("{} (beside --ids, it has ids)", option));
+  }
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
                "{} has no tokenizer: give token ids, --ids", path_);
   if (template_ && flags_.system) return encode_message(text, *flags_.system);
@@ -81,7 +84,8 @@ std::vector<TokenId> TextEncoder::prompt() const {
   LIMPID_CHECK(ArgumentError, n_sources == 1, "which text? give one of -p, -f and --ids");
   std::vector<TokenId> ids = encode(flags_.ids      ? *flags_.ids
                                     : flags_.prompt ? *flags_.prompt
-                                                    : read_text(*flags_.file));
+                                                    : read_text(*flags_.file),
+                                    "--ids");
   LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: nothing to explain");
   return ids;
 }

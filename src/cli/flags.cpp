@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -156,11 +157,13 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
     }
     const CLI::Option* option = find_option(app, name);
     if (option == nullptr) {  // --ctx_size means --ctx-size, as in llama.cpp
-      std::string with_dashes = name;
-      std::ranges::replace(with_dashes, '_', '-');
-      option = find_option(app, with_dashes);
+      std::string other = name;
+      std::ranges::replace(other, '_', '-');
+      if (find_option(app, other) == nullptr)  // --n-embd means --n_embd
+        std::replace(other.begin() + 2, other.end(), '-', '_');
+      option = find_option(app, other);
       if (option == nullptr) fail_unknown(app, command, name);
-      name = with_dashes;
+      name = other;
     }
     prepared.given_as[option] = name;
     const bool wants_value = option->get_expected_min() > 0;
@@ -168,6 +171,13 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
       LIMPID_CHECK(ArgumentError, i + 1 < arguments.size(), "{} needs a value", name);
       value = arguments[++i];
     }
+    // -o "$OUT" with a variable that is not set is a mistake, and not an option that is left out.
+    constexpr std::array<std::string_view, 6> kNeverEmpty = {"FILE", "FOLDER", "DIR",
+                                                             "OUT",  "KEY",    "TOKEN"};
+    const bool may_be_empty =
+        std::ranges::find(kNeverEmpty, option->get_type_name()) == kNeverEmpty.end();
+    LIMPID_CHECK(ArgumentError, !wants_value || !value->empty() || may_be_empty,
+                 "{} '': the value is empty; give one, or leave the option out", name);
     // An option takes the next word as its value, whatever the word looks like. A switch takes a
     // value only after '='.
     prepared.words.push_back(name_for_parser(name));

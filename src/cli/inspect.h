@@ -2,6 +2,7 @@
 // text for people is made from the same document.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace limpid::cli {
 // The architecture and its sizes: n_layers, d_model, …
 Json sizes_to_json(const DecoderSpec& spec);
 std::string sizes_text(const Json& sizes);
+
+// Names of tensors by layer, in the order of the file but for the layers: files that sort names
+// have layer 10 before layer 2.
+std::multimap<int64_t, std::string> tensors_by_layer(const Checkpoint& checkpoint);
 
 // What is in a checkpoint, and the memory that it takes to run it. A checkpoint that Limpid cannot
 // run is reported all the same: "model" or "memory_plan" is null, and "problem" says why.

@@ -123,8 +123,8 @@ Json plan_to_json(const MemoryPlan& plan) {
           {"available", plan.available}};
 }
 
-// The tensors in the order of the file, but layers by number: files that sort names have layer 10
-// before layer 2.
+}  // namespace
+
 std::multimap<int64_t, std::string> tensors_by_layer(const Checkpoint& checkpoint) {
   std::multimap<int64_t, std::string> names;
   int64_t outside = -1;  // of the layers: before the first one, then after the last one
@@ -136,6 +136,8 @@ std::multimap<int64_t, std::string> tensors_by_layer(const Checkpoint& checkpoin
   }
   return names;
 }
+
+namespace {
 
 // The names that the file has for the tensors of `checkpoint`, found by the place of their bytes. A
 // tensor that is derived from others has no such name.
@@ -185,14 +187,13 @@ Json tensors_to_json(const Checkpoint& checkpoint) {
   Json tensors = Json::array();
   for (const auto& [layer, name] : tensors_by_layer(checkpoint)) {
     const TensorView& tensor = *checkpoint.find(name);
-    const auto dims = tensor.shape.dims();
     const auto theirs = in_file.find(name);
     const auto made = checkpoint.derived.find(name);
     tensors.push_back(
         {{"name", name},
          {"name_in_file", theirs == in_file.end() ? name : theirs->second},
          {"type", dtype_info(tensor.dtype).name},
-         {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
+         {"shape", tensor.shape.dims()},
          {"bytes", tensor.n_bytes()},
          {"made", made == checkpoint.derived.end() ? Json() : Json(made->second.how)}});
   }

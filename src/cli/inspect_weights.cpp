@@ -35,14 +35,10 @@ std::string bars(const Json& histogram) {
   return text;
 }
 
-Json to_json(const Shape& shape) {
-  return std::vector<int64_t>(shape.dims().begin(), shape.dims().end());
-}
-
 Json to_json(const std::string& name, const TensorView& view, const WeightStatistics& statistics) {
   return {{"name", name},
           {"type", dtype_info(view.dtype).name},
-          {"shape", to_json(view.shape)},
+          {"shape", view.shape.dims()},
           {"mean", statistics.mean},
           {"rms", statistics.root_mean_square},
           {"largest", statistics.largest},
@@ -101,8 +97,8 @@ Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int 
   const PairedTensors paired = paired_tensors(checkpoint);
   const PairedTensors other_paired = other == nullptr ? PairedTensors() : paired_tensors(*other);
   Json tensors = Json::array();
-  for (size_t i = 0; i < checkpoint.tensor_order.size(); ++i) {
-    const std::string& name = checkpoint.tensor_order[i];
+  const auto names = tensors_by_layer(checkpoint);
+  for (const auto& [layer, name] : names) {
     Tensor storage;
     const TensorView view = checkpoint.read(name, storage);
     const std::vector<float> values = decode_half_split(name, view, paired);
@@ -114,7 +110,7 @@ Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int 
       const TensorView* second = other->find(name);
       Json& tensor = tensors.back();
       tensor["difference"] = nullptr;
-      tensor["other_shape"] = second == nullptr ? Json() : to_json(second->shape);
+      tensor["other_shape"] = second == nullptr ? Json() : Json(second->shape.dims());
       Tensor second_storage;
       if (second != nullptr && second->shape == view.shape) {
         const TensorView second_view = other->read(name, second_storage);
@@ -123,7 +119,7 @@ Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int 
         tensor["other"] = to_json(name, second_view, statistics(second_values));
       }
     }
-    bar.show(i + 1, checkpoint.tensor_order.size(), name);
+    bar.show(tensors.size(), names.size(), name);
   }
   return {{"path", checkpoint.path},
           {"beside", other == nullptr ? Json() : Json(other->path)},

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <memory>
 
 #include "base/check.h"
 #include "cli/flags.h"
@@ -21,10 +20,6 @@ namespace {
 constexpr int kEntries = 1000;
 constexpr size_t kLongestInFile = 1 << 16;   // bytes of an entry
 constexpr uintmax_t kLargestFile = 1 << 20;  // bytes; a larger one is rewritten
-
-struct EndHistory {
-  void operator()(History* history) const { history_end(history); }
-};
 
 }  // namespace
 
@@ -44,24 +39,22 @@ fs::path chat_history_path() {
 LineHistory::LineHistory(fs::path path) : path_(std::move(path)), history_(history_init()) {
   LIMPID_CHECK(ResourceError, history_ != nullptr, "no memory for a history of lines");
   HistEvent event;
-  history(history_, &event, H_SETSIZE, kEntries);
-  history(history_, &event, H_SETUNIQUE, 1);
+  history(history_.get(), &event, H_SETSIZE, kEntries);
+  history(history_.get(), &event, H_SETUNIQUE, 1);
   if (path_.empty()) return;
-  history(history_, &event, H_LOAD, path_.c_str());
+  history(history_.get(), &event, H_LOAD, path_.c_str());
   std::error_code absent;
   const uintmax_t n_bytes = fs::file_size(path_, absent);
   if (absent || n_bytes <= kLargestFile) return;
   // The file only ever grows; libedit kept its newest entries.
   const fs::path smaller = path_.string() + ".new";
-  if (history(history_, &event, H_SAVE, smaller.c_str()) < 0) return;
+  if (history(history_.get(), &event, H_SAVE, smaller.c_str()) < 0) return;
   fs::rename(smaller, path_, absent);
 }
 
-LineHistory::~LineHistory() { history_end(history_); }
-
 void LineHistory::add(const std::string& entry) {
   HistEvent event;
-  if (entry.empty() || history(history_, &event, H_ENTER, entry.c_str()) < 0) return;
+  if (entry.empty() || history(history_.get(), &event, H_ENTER, entry.c_str()) < 0) return;
   if (path_.empty() || entry.starts_with(' ') || entry.size() > kLongestInFile) return;
   append_to_file(entry);
 }
@@ -78,7 +71,7 @@ void LineHistory::append_to_file(const std::string& entry) const {
   if (descriptor < 0) return;
   fchmod(descriptor, S_IRUSR | S_IWUSR);
   const OpenFile file(fdopen(descriptor, "a"));
-  const std::unique_ptr<History, EndHistory> one(history_init());
+  const std::unique_ptr<History, End> one(history_init());
   if (file == nullptr || one == nullptr) return;
   std::fseek(file.get(), 0, SEEK_END);  // libedit begins an empty file with its signature
   HistEvent event;

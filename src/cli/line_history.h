@@ -4,6 +4,7 @@
 #include <histedit.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 namespace limpid::cli {
@@ -17,21 +18,22 @@ class LineHistory {
  public:
   // Reads the file at `path`; "" keeps nothing beyond this object.
   explicit LineHistory(std::filesystem::path path);
-  LineHistory(const LineHistory&) = delete;
-  LineHistory& operator=(const LineHistory&) = delete;
-  ~LineHistory();
 
   // Also appends `entry` to the file at once, so conversations that run at the same time each add
   // theirs. An entry that begins with a space stays out of the file.
   void add(const std::string& entry);
   // For libedit, as long as this object lives.
-  History* get() { return history_; }
+  History* get() { return history_.get(); }
 
  private:
+  struct End {
+    void operator()(History* history) const { history_end(history); }
+  };
+
   void append_to_file(const std::string& entry) const;
 
   std::filesystem::path path_;
-  History* history_;
+  std::unique_ptr<History, End> history_;
 };
 
 }  // namespace limpid::cli

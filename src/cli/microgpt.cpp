@@ -145,8 +145,6 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
 // One name per address; the end of the address stays readable.
 std::string file_name_of(const std::string& url) {
-  Sha256 digest;
-  digest.update(std::as_bytes(std::span(url)));
   std::string name;
   for (const char c : url.substr(url.rfind('/') + 1)) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
@@ -154,7 +152,7 @@ std::string file_name_of(const std::string& url) {
   }
   constexpr size_t kDigits = 12;
   constexpr size_t kLongest = 64;
-  return digest.hex().substr(0, kDigits) + "-" + name.substr(0, kLongest);
+  return sha256_of(url).substr(0, kDigits) + "-" + name.substr(0, kLongest);
 }
 
 // The path of a copy of `url` in the cache. It is fetched the first time and kept.

@@ -37,8 +37,7 @@ std::span<const NamedModel> named_models() {
 std::string model_name(const std::string& path) {
   fs::path full = fs::absolute(path).lexically_normal();
   if (!full.has_filename()) full = full.parent_path();  // "models/small/", "."
-  std::error_code ignored;
-  return (fs::is_regular_file(full, ignored) ? full.stem() : full.filename()).string();
+  return (is_file(full) ? full.stem() : full.filename()).string();
 }
 
 std::vector<std::string> short_names() {

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/text.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/sampler_settings.h"
@@ -52,9 +53,7 @@ namespace {
 
 // Reads "a:0.5,b:2" into the form of --lora: "a=0.5", "b=2". Returns the problem, or "".
 std::string read_scaled_adapters(std::string_view list, std::vector<std::string>& adapters) {
-  while (!list.empty()) {
-    const std::string entry(list.substr(0, list.find(',')));
-    list.remove_prefix(std::min(list.size(), entry.size() + 1));
+  for (const std::string& entry : split_list(list)) {
     const size_t colon = std::min(entry.rfind(':'), entry.size());
     const std::string scale = entry.substr(std::min(colon + 1, entry.size()));
     double number = 0;
@@ -273,7 +272,11 @@ std::vector<int64_t> parse_integers(std::string_view text, std::string_view what
   constexpr std::string_view kSeparators = ",[] \n\t\r";
   std::vector<int64_t> values;
   while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
+    const std::string_view gap = text.substr(0, text.find_first_not_of(kSeparators));
+    text.remove_prefix(gap.size());
+    const bool is_between = !values.empty() && !text.empty();
+    LIMPID_CHECK(ArgumentError, std::ranges::count(gap, ',') <= (is_between ? 1 : 0),
+                 "{}: a number is missing beside a comma", what);
     if (text.empty()) return values;
     const std::string word(text.substr(0, text.find_first_of(kSeparators)));
     LIMPID_CHECK(ArgumentError, read_value(word, {}, values.emplace_back()).empty(),
@@ -297,12 +300,6 @@ int64_t absolute_position(int64_t position, int64_t n_tokens) {
   LIMPID_CHECK(ArgumentError, found >= 0 && found < n_tokens, "--positions: {} is outside the {}",
                position, count(n_tokens, "token"));
   return found;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\r";
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
 // Unknown escapes stay as they are: "\d" remains a backslash and a letter.

@@ -59,8 +59,6 @@ std::vector<int64_t> parse_integers(std::string_view text, std::string_view what
 std::vector<TokenId> parse_token_ids(std::string_view text, std::string_view what);
 // One of --positions, of which negative ones count from the end. Throws ArgumentError.
 int64_t absolute_position(int64_t position, int64_t n_tokens);
-// Without blanks at both ends.
-std::string_view trimmed(std::string_view text);
 // The characters that \n, \t, \r, \\, \", \' and \xHH mean, in place of these escapes.
 std::string unescape(std::string_view text);
 

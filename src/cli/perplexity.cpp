@@ -88,18 +88,18 @@ class Evaluation {
     const int64_t n_counted = n_ctx_ - first_ - 1;  // of each chunk
     const auto vocab_size = size_of(model_.spec().vocab_size);
     std::vector<double> nll(size_of(n * n_counted));
-    pool_->for_ranges(n * n_counted, 1, [&](int64_t from, int64_t to, int /*thread*/) {
-      for (int64_t i = from; i < to; ++i) {
-        const int64_t chunk = i / n_counted;
-        const int64_t place = i % n_counted;
-        const size_t row = size_of(chunk * (n_counted + 1) + place);
-        const auto scores = logits.subspan(row * vocab_size, vocab_size);
-        const TokenId next = ids_[size_of((begin + chunk) * n_ctx_ + first_ + place + 1)];
-        // -log softmax(scores)[next]
-        nll[size_of(i)] = log_sum_exp(scores) - scores[size_of(next)];
-      }
+    pool_->for_each(n * n_counted, 1, [&](int64_t i) {
+      const int64_t chunk = i / n_counted;
+      const int64_t place = i % n_counted;
+      const size_t row = size_of(chunk * (n_counted + 1) + place);
+      const auto scores = logits.subspan(row * vocab_size, vocab_size);
+      const TokenId next = ids_[size_of((begin + chunk) * n_ctx_ + first_ + place + 1)];
+      // -log softmax(scores)[next]
+      nll[size_of(i)] = log_sum_exp(scores) - scores[size_of(next)];
     });
     for (const double each : nll) {
+      LIMPID_CHECK(ArgumentError, std::isfinite(each),
+                   "a logit is not finite: the model's weights are damaged");
       estimate.nll += each;
       estimate.nll_squared += each * each;
     }

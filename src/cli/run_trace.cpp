@@ -163,7 +163,7 @@ class TraceView {
             {"norm", of.norm},
             {"not_finite", of.n_bad},
             {"values", row.first(n_shown(op.n_cols))},
-            {"seconds", op.seconds}};
+            {"seconds", op.seconds ? Json(*op.seconds) : Json()}};
   }
 
   void write_line(const TracedOp& op) const {
@@ -175,7 +175,8 @@ class TraceView {
     write_out(fmt::format("{:>13} {:>9.3g} {:>9.3g} {:>9.2g} {:>9.4g}",
                           fmt::format("[{}, {}]", op.n_rows, op.n_cols), of.min, of.max, of.mean,
                           of.norm));
-    write_out(fmt::format(" {:>8.3f} ", 1e3 * op.seconds), style_.note());
+    const std::string ms = op.seconds ? fmt::format("{:.3f}", 1e3 * *op.seconds) : "";
+    write_out(fmt::format(" {:>8} ", ms), style_.note());
     write_values(row.first(n_shown(op.n_cols)));
     if (std::ssize(row) > std::ssize(row.first(n_shown(op.n_cols)))) write_out(" …");
     if (of.n_bad > 0) write_out(fmt::format(" {} not finite", of.n_bad), style_.alarm());

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/system_limits.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
 #include "cli/output_path.h"
@@ -74,7 +75,7 @@ int64_t n_ctx_of_an_answer(const ServeFlags& values) {
 // An upper bound: the system provides memory only for the parts of the cache that are used. All
 // loaded models share it.
 int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan, size_t n_models) {
-  if (values.n_cache_tokens > 0) return values.n_cache_tokens;
+  if (values.service.n_positions > 0) return values.service.n_positions;
   int64_t n_fit = std::numeric_limits<int64_t>::max();  // on each device
   const auto fit = [&](uint64_t available, uint64_t weights, uint64_t kv_cache) {
     if (available == 0) return;
@@ -115,12 +116,10 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   if (!changed.empty()) print_log(fmt::format("sampling as recommended: {}", changed));
   if (model.chat_template().empty())
     print_log("the model carries no chat template: ChatML is used");
-  const ServiceOptions service{
-      .n_parallel = n_parallel(values),
-      .n_queued = values.n_queue,
-      .n_ctx = n_ctx_of_an_answer(values),
-      .n_positions = cache_positions(values, model.memory_plan(), n_models),
-      .most_slowdown = values.most_slowdown};
+  ServiceOptions service = values.service;
+  service.n_parallel = n_parallel(values);
+  service.n_ctx = n_ctx_of_an_answer(values);
+  service.n_positions = cache_positions(values, model.memory_plan(), n_models);
   auto served = make_served_model(std::move(model), offered.name, std::move(defaults), service,
                                   std::move(adapters),
                                   values.chat_template.empty() && values.template_file.empty());
@@ -230,9 +229,9 @@ void check_flags(const ServeFlags& values) {
                "--pooling {}: give mean, last or cls", values.pooling);
   LIMPID_CHECK(ArgumentError, values.n_parallel != 0,
                "-np 0: give 1 or more, or -1 for as many as the program chooses");
-  LIMPID_CHECK(ArgumentError, values.slot_folder.empty() || is_folder(values.slot_folder),
+  LIMPID_CHECK(ArgumentError, values.api.slot_folder.empty() || is_folder(values.api.slot_folder),
                "--slot-save-path {}: the folder does not exist; create it first",
-               values.slot_folder);
+               values.api.slot_folder);
   n_ctx_of_an_answer(values);  // throws
 }
 
@@ -241,15 +240,12 @@ void run(const ServeFlags& values) {
   if (values.log_is_json) set_json_log();
   check_flags(values);
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
-  ApiOptions options{.keys = read_keys(values),
-                     .offers_slots = values.slots,
-                     .offers_metrics = values.metrics,
-                     .offers_page = values.page,
-                     .loads_models = values.offer.autoload || models.size() == 1,
-                     .verbose = values.model.verbose,
-                     .slot_folder = values.slot_folder,
-                     .n_parallel = n_parallel(values),
-                     .version = LIMPID_VERSION};
+  ApiOptions options = values.api;
+  options.keys = read_keys(values);
+  options.loads_models = values.offer.autoload || models.size() == 1;
+  options.verbose = values.model.verbose;
+  options.n_parallel = n_parallel(values);
+  options.version = LIMPID_VERSION;
   if (values.logs_prompts) options.log_prompt = log_prompt;
   const std::vector<std::string> hosts = split_list(values.http.host);
   const bool is_open =
@@ -257,7 +253,7 @@ void run(const ServeFlags& values) {
         return host == "127.0.0.1" || host == "localhost" || host == "::1";
       });
   Api api(std::move(options),
-          shelf_limits(values.offer, values.n_queue, values.sleep_idle_seconds));
+          shelf_limits(values.offer, values.service.n_queued, values.sleep_idle_seconds));
   std::string names;
   for (ShelvedModel& model : models) {
     names += (names.empty() ? "" : ", ") + model.card.name;

@@ -47,12 +47,12 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
   add_switch(app, "-kvu,--kv-unified,!-no-kvu,!--no-kv-unified", values.is_unified,
              "with -c and -np: each answer may use all of the context (off)",
              "LLAMA_ARG_KV_UNIFIED");
-  add_option(app, "--cache-tokens N", values.n_cache_tokens, Range{0, 1e9},
+  add_option(app, "--cache-tokens N", values.service.n_positions, Range{0, 1e9},
              "tokens in the KV cache, for all answers together; 0: as many as the answers can use, "
              "within half of the memory (0)");
-  add_option(app, "--most-slowdown X", values.most_slowdown, Range{1, 1e6},
+  add_option(app, "--most-slowdown X", values.service.most_slowdown, Range{1, 1e6},
              "how many times longer a token may take while prompts come in (4)");
-  add_option(app, "--queue N", values.n_queue, Range{0, 1e6},
+  add_option(app, "--queue N", values.service.n_queued, Range{0, 1e6},
              "requests that may wait; others are refused with 429 (256)");
   add_option(app, "--sleep-idle-seconds N", values.sleep_idle_seconds, Range{-1, 1e9},
              "unload a model that nobody has used for N seconds; the next request loads it again; "
@@ -89,14 +89,14 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
   ignore("-cb,--cont-batching,!-nocb,!--no-cont-batching", "batching is always continuous",
          "LLAMA_ARG_CONT_BATCHING");
   ignore("--embedding,--embeddings", "embeddings are always offered", "LLAMA_ARG_EMBEDDINGS");
-  add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
+  add_switch(app, "--slots,!--no-slots", values.api.offers_slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
-  add_option(app, "--slot-save-path FOLDER", values.slot_folder,
+  add_option(app, "--slot-save-path FOLDER", values.api.slot_folder,
              "where /slots saves what the KV cache holds of a slot's text",
              "LLAMA_ARG_SLOT_SAVE_PATH");
-  add_switch(app, "--metrics,!--no-metrics", values.metrics, "answer /metrics (off)",
+  add_switch(app, "--metrics,!--no-metrics", values.api.offers_metrics, "answer /metrics (off)",
              "LLAMA_ARG_ENDPOINT_METRICS");
-  add_switch(app, "--ui,--webui,!--no-ui,!--no-webui", values.page,
+  add_switch(app, "--ui,--webui,!--no-ui,!--no-webui", values.api.offers_page,
              "answer / with a page to chat on (on)", "LLAMA_ARG_UI");
   add_switch(app, "--log,!--no-log", values.log,
              "a line on stderr for each request, without its text (on)");

@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/serve_models.h"
+#include "server/api.h"
 #include "server/http.h"
 
 namespace limpid::cli {
@@ -21,10 +22,8 @@ struct ServeFlags {
   int64_t timeout = 600;
   int64_t drain_time = 30;
   int64_t n_parallel = -1;  // -1: not given
-  int64_t n_queue = 256;
+  ServiceOptions service;
   int64_t sleep_idle_seconds = -1;
-  int64_t n_cache_tokens = 0;
-  double most_slowdown = 4;
   bool adapters_off = false;
   std::vector<std::string> keys;
   std::string key_file;
@@ -34,10 +33,7 @@ struct ServeFlags {
   int64_t cache_ram = -1;  // ignored
   std::string chat_template;
   std::string template_file;
-  bool slots = true;
-  std::string slot_folder;
-  bool metrics = false;
-  bool page = true;
+  ApiOptions api;
   bool ignored = true;  // what llama-server can switch, and is always so here
   bool log = true;
   bool log_is_json = false;

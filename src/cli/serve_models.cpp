@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/system_limits.h"
+#include "base/text.h"
 #include "checkpoint/gguf_part.h"
 #include "checkpoint/hugging_face_folder.h"
 #include "checkpoint/meta_folder.h"

@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.h"
 #include "cli/output.h"
 
 namespace limpid::cli {
@@ -43,12 +42,6 @@ std::string in_quotes(std::string_view text) {
     out += for_terminal(std::string_view(json).substr(1, json.size() - 2));
   });
   return out + "\"";
-}
-
-size_t n_characters(std::string_view text) noexcept {
-  size_t n = 0;
-  unicode::for_each_character(text, [&](std::string_view) { ++n; });
-  return n;
 }
 
 }  // namespace limpid::cli

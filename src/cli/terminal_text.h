@@ -2,9 +2,10 @@
 // characters, so such text could move the cursor, set a title or hide the text before it.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "base/utf8.h"
 
 namespace limpid::cli {
 
@@ -22,7 +23,6 @@ std::string for_terminal(std::string_view text);
 // obey, not in a pipe either: "a\n", "\u001b[2J". An invalid byte is "\xff".
 std::string in_quotes(std::string_view text);
 
-// How many characters `text` has: about as many columns as it takes.
-size_t n_characters(std::string_view text) noexcept;
+using unicode::n_characters;  // about as many as the columns that the text takes
 
 }  // namespace limpid::cli

@@ -11,11 +11,11 @@
 // on the different words of a text, not on its length.
 
 #include <CLI/CLI.hpp>
-#include <deque>
-#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
+#include "base/paths.h"
 #include "cli/command.h"
 #include "cli/output_path.h"
 #include "tokenizer/tokenizer_json_writer.h"
@@ -102,48 +102,35 @@ void check_flags(const TokenizerFlags& values) {
                "where is the tokenizer to be written? give -o OUT, as in -o tokenizer.json");
   LIMPID_CHECK(ArgumentError, values.out != "-" || !values.json,
                "-o - and --json both write to standard output; give one of them");
-  for (const std::string& file : values.files) {
-    std::error_code absent;  // then they are not the same
-    LIMPID_CHECK(ArgumentError, !std::filesystem::equivalent(values.out, file, absent),
-                 "{} is a text to learn from; write to another place, so that it stays", file);
-  }
+  check_not_an_input(values.out, values.files);
 }
-
-// The texts and what holds their bytes. Regular files are mapped; standard input and pipes are
-// read.
-struct OpenTexts {
-  std::vector<std::shared_ptr<const MappedFile>> mapped;
-  std::deque<std::string> read;
-  std::vector<TrainingText> texts;
-};
 
 // Each document and each message is a text of its own, so that no word and no merge crosses from
 // one to the next. Their bytes lie one after another.
-void open_json_lines(const std::string& path, OpenTexts& opened) {
-  std::string& all = opened.read.emplace_back();
+void open_json_lines(const std::string& path, std::vector<TrainingText>& texts) {
+  const auto all = std::make_shared<std::string>();
   std::vector<size_t> ends;
   for_each_text(path, [&](std::string_view text) {
-    all += text;
-    ends.push_back(all.size());
+    *all += text;
+    ends.push_back(all->size());
   });
-  if (all.empty()) ends = {0};  // an empty text, so that the file is named
+  if (all->empty()) ends = {0};  // an empty text, so that the file is named
   size_t begin = 0;
   for (const size_t end : ends) {
-    opened.texts.push_back({path, std::string_view(all).substr(begin, end - begin)});
+    texts.push_back({path, std::string_view(*all).substr(begin, end - begin), all});
     begin = end;
   }
 }
 
-void open_text(const std::string& path, OpenTexts& opened) {
-  std::error_code absent;  // read_text says what is wrong
-  if (is_json_lines(path)) {
-    open_json_lines(path, opened);
-  } else if (std::filesystem::is_regular_file(path, absent)) {
-    const auto bytes = opened.mapped.emplace_back(MappedFile::open(path))->bytes();
-    opened.texts.push_back({path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+// Regular files are mapped; standard input and pipes are read.
+void open_text(const std::string& path, std::vector<TrainingText>& texts) {
+  if (is_json_lines(path)) return open_json_lines(path, texts);
+  if (is_file(path)) {
+    const auto file = MappedFile::open(path);
+    texts.push_back({path, text_of(*file), file});
   } else {
-    opened.texts.push_back(
-        {path == "-" ? "standard input" : path, opened.read.emplace_back(read_text(path))});
+    const auto text = std::make_shared<const std::string>(read_text(path));  // says what is wrong
+    texts.push_back({path == "-" ? "standard input" : path, *text, text});
   }
 }
 
@@ -184,20 +171,19 @@ void run(const TokenizerFlags& values) {
   options.special_tokens = split_lists(values.special);
   options.n_threads = std::max(values.model.options.n_threads, 0);
   if (values.out != "-") check_writable(values.out);
-  OpenTexts opened;
-  for (const std::string& file : values.files) open_text(file, opened);
+  std::vector<TrainingText> texts;
+  for (const std::string& file : values.files) open_text(file, texts);
 
   ProgressBar counting("counting words");
   ProgressBar merging("merging");
-  const auto show_bytes = counting.of_bytes();
-  options.progress = [&](BpeStage stage, uint64_t done, uint64_t total) {
-    if (stage == BpeStage::kCounting) return show_bytes(done, total);
+  options.progress = counting.of_bytes();
+  options.merging = [&](uint64_t done, uint64_t total) {
     counting.wipe();
     merging.show(done, total, fmt::format("{} of {} tokens", done, total));
     return true;
   };
   const Stopwatch watch;
-  const TrainedBpe trained = train_bpe(opened.texts, options);
+  const TrainedBpe trained = train_bpe(texts, options);
   const double seconds = watch.seconds();
   write_text(values.out, write_tokenizer_json(tokenizer_spec(trained)));
   merging.wipe();

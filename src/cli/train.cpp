@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -61,8 +62,10 @@ void declare(CLI::App& app, TrainFlags& values) {
   add_option(app, "--preset NAME", values.preset,
              fmt::format("settings to begin with: {}", fmt::join(run_preset_names(), ", ")));
   add_option(app, "--out DIR", values.out, "the run's folder (runs/NAME)");
-  add_option(app, "--resume DIR", values.resume,
-             "go on with the run in this folder; --steps, --lr and others may change");
+  add_option(
+      app, "--resume DIR", values.resume,
+      "go on with the run in this folder; --steps, --lr and others may change, and files may "
+      "have moved");
   add_option(app, "-t,--threads N", values.n_threads, Range{0, 1024}, "0: as many as cores (0)");
   add_switch(app, "--plan", values.plan,
              "show memory, steps and time of the run, and do not train");
@@ -87,18 +90,31 @@ void declare(CLI::App& app, TrainFlags& values) {
   });
 }
 
-// A run may be resumed from another folder. What is not a file is a name or a number.
-void make_absolute(std::string& path) {
+// Returns a path that a run resumed from another folder finds too. What is not a file is a name or
+// a number.
+std::string absolute_path(const std::string& path) {
   std::error_code ignored;
-  if (path != "bytes" && path != "chars" && fs::exists(path, ignored))
-    path = fs::absolute(path).lexically_normal().string();
+  if (path == "bytes" || path == "chars" || !fs::exists(path, ignored)) return path;
+  return fs::absolute(path).lexically_normal().string();
+}
+
+bool is_given(const TrainFlags& values, std::string_view name) {
+  return std::ranges::any_of(values.settings, [&](const auto& each) { return each.first == name; });
+}
+
+// Replaces what the command line sets: all files of data, if it names any.
+void set_given(RunSettings& settings, const TrainFlags& values) {
+  constexpr std::array<std::string_view, 4> kPaths = {"config", "tokenizer", "data", "val"};
+  if (is_given(values, "data")) settings.data.clear();
+  for (const auto& [name, text] : values.settings) {
+    const bool is_path = std::ranges::find(kPaths, name) != kPaths.end();
+    set(settings, name, is_path ? absolute_path(text) : text);
+  }
 }
 
 RunSettings settings_of(const TrainFlags& values) {
   RunSettings settings = values.preset.empty() ? RunSettings() : run_preset(values.preset);
-  const auto is_data = [](const auto& setting) { return setting.first == "data"; };
-  if (std::ranges::any_of(values.settings, is_data)) settings.data.clear();  // not the preset's
-  for (const auto& [name, text] : values.settings) set(settings, name, text);
+  set_given(settings, values);
   LIMPID_CHECK(ArgumentError, !settings.model.empty() || !settings.config.empty(),
                "what to train? give -m MODEL (goes on learning), --config NAME (a new model) or "
                "--preset shakespeare-char");
@@ -108,11 +124,8 @@ RunSettings settings_of(const TrainFlags& values) {
                    ? "; limpid convert makes a model of a bare state dictionary and its --config"
                    : " (the preset has a --config)");
   LIMPID_CHECK(ArgumentError, !settings.data.empty(), "what to learn from? give --data FILE");
-  if (!settings.model.empty()) settings.model = resolve_model(settings.model);
+  if (!settings.model.empty()) settings.model = absolute_path(resolve_model(settings.model));
   if (!settings.config.empty()) check_configuration(settings.config);
-  for (std::string* path : {&settings.model, &settings.config, &settings.val, &settings.tokenizer})
-    make_absolute(*path);
-  for (std::string& path : settings.data) make_absolute(path);
   return settings;
 }
 
@@ -130,12 +143,13 @@ std::string free_folder(const TrainFlags& values) {
 
 RunSettings resumed_settings(const TrainFlags& values, RunSettings settings) {
   const auto changeable = changeable_settings();
-  for (const auto& [name, text] : values.settings) {
+  for (const auto& [name, ignored] : values.settings) {
     LIMPID_CHECK(ArgumentError, std::ranges::find(changeable, name) != changeable.end(),
                  "--resume keeps --{} of the run; it may change --{}", name,
                  fmt::join(changeable, ", --"));
-    set(settings, name, text);
   }
+  set_given(settings, values);
+  if (is_given(values, "model")) settings.model = absolute_path(resolve_model(settings.model));
   settings.check();
   return settings;
 }
@@ -313,7 +327,7 @@ int run(const TrainFlags& values) {
   RunOptions options;
   if (n_launched_processes() > 1) options.ranks = make_mpi_ranks();
   options.n_threads = n_threads(values, *options.ranks);
-  options.token_cache = token_cache();
+  options.cache_folder = token_cache();
   if (options.ranks->rank() > 0) return follow(values, options);
   const double f32_limit =  // of all ranks together
       measure_f32_limit(options.n_threads) * options.ranks->size();
@@ -344,10 +358,11 @@ int run(const TrainFlags& values) {
   options.ranks->finish();
   const auto saved = training.folder().newest();
   const RunSettings& settings = training.folder().settings();
-  print_log(settings.lora > 0
-                ? fmt::format("saved {}; try it: limpid chat -m {} --lora {}", saved->path,
-                              settings.model, path)
-                : fmt::format("saved {}; try it: limpid run -m {}", saved->path, path));
+  const Checkpoint& trained = training.trainer().model().checkpoint();
+  const bool chats = trained.metadata.string("tokenizer.chat_template").has_value();
+  print_log(
+      fmt::format("saved {}; try it: limpid {} -m {}", saved->path, chats ? "chat" : "run",
+                  settings.lora > 0 ? fmt::format("{} --lora {}", settings.model, path) : path));
   if (training.finished()) return kExitOk;
   print_log(fmt::format("stopped; go on with: limpid train --resume {}", path));
   return kExitInterrupted;

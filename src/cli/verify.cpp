@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/mapped_file.h"
 #include "checkpoint/torch_checkpoint.h"
 #include "cli/command.h"
 #include "insight/comparison.h"
@@ -81,9 +82,7 @@ std::vector<TokenId> choose_ids(const VerifyFlags& values, const Checkpoint& che
 // Compares the records of .pth files with their checksums; opening a file does not do this.
 void check_records(const Checkpoint& checkpoint) {
   for (const auto& file : checkpoint.files) {
-    const auto bytes = file->bytes();
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.starts_with(kTorchMagic)) verify_torch_records(file->path());
+    if (text_of(*file).starts_with(kTorchMagic)) verify_torch_records(file->path());
   }
 }
 
@@ -94,16 +93,16 @@ bool has_quantized(const Checkpoint& checkpoint) {
                              [](const auto& entry) { return is_quantized(entry.second.dtype); });
 }
 
-// Runs the tokens through the model with a tap on every activation. By default the context is no
+// Runs the tokens through the model and looks at its activations. By default the context is no
 // longer than they are.
 Trace trace_of(ModelFlags flags, const CheckpointPointer& checkpoint,
                std::span<const TokenId> ids) {
   int64_t& n_ctx = flags.options.n_ctx;
   if (n_ctx == 0)
     n_ctx = std::clamp<int64_t>(std::ssize(ids), 1, read_spec(*checkpoint).n_ctx_train);
-  TapExecutor* tap = nullptr;
-  const auto model = load_weights_only(flags, checkpoint, wrap_in(tap));
-  return trace_model(*model, *tap, ids);
+  ProbeExecutor* probe = nullptr;
+  const auto model = load_weights_only(flags, checkpoint, wrap_in(probe));
+  return trace_model(*model, *probe, ids);
 }
 
 std::string place_text(const ActivationError& each) {
@@ -190,6 +189,10 @@ int run(const VerifyFlags& values) {
     const CheckpointPointer second = open_header(other);
     check_records(*second);
     quantized = quantized || has_quantized(*second);
+    const int64_t n = read_spec(*checkpoint).vocab_size, n_other = read_spec(*second).vocab_size;
+    LIMPID_CHECK(ArgumentError, n == n_other,
+                 "{} has {} tokens and {} has {}: give two checkpoints of one model",
+                 checkpoint->path, n, second->path, n_other);
     reference = trace_of(other, second, choose_ids(values, *checkpoint));
   }
   const Trace trace = trace_of(values.model, checkpoint, reference.token_ids);

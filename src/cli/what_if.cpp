@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "cli/explain.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -37,7 +38,7 @@ std::vector<ModelPart> parts_of(std::string_view option, std::string_view list,
 
 std::vector<TokenId> tokens_of(std::string_view option, const std::string& text,
                                const TextEncoder& encoder) {
-  std::vector<TokenId> ids = encoder.encode(text);
+  std::vector<TokenId> ids = encoder.encode(text, option);
   LIMPID_CHECK(ArgumentError, !ids.empty(), "{}: the text is empty, give at least one token",
                option);
   return ids;

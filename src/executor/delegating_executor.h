@@ -3,6 +3,7 @@
 // A new op of op_list.h is passed on without a change here.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,10 +30,15 @@ class DelegatingExecutor : public Executor {
   uint64_t step_bytes(const StepSize& size) const override { return inner_->step_bytes(size); }
   uint64_t available_memory() const override { return inner_->available_memory(); }
   std::string memory_name() const override { return inner_->memory_name(); }
-  Weight load_weight(const WeightSource& source) override { return inner_->load_weight(source); }
-  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                      double magnitude) override {
-    return inner_->load_rope(inverse_frequencies, n_positions, magnitude);
+  Weight load_weight(const WeightSource& source) override {
+    const Weight weight = inner_->load_weight(source);
+    sources_[weight.id] = source;
+    return weight;
+  }
+  // Where a weight came from; valid as long as the model.
+  const WeightSource& source(const Weight& weight) const { return sources_.at(weight.id); }
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override {
+    return inner_->load_rope(inverse_frequencies, n_positions);
   }
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override {
     return inside("allocate_kv", [&] { return inner_->allocate_kv(layout); });
@@ -75,6 +81,7 @@ class DelegatingExecutor : public Executor {
   virtual void leave() {}
 
   Executor& inner() { return *inner_; }
+  const std::map<int32_t, WeightSource>& sources() const { return sources_; }  // by id
 
   // Calls `op`, which calls the inner executor, between `enter` and `leave`.
   template <typename Op>
@@ -92,6 +99,7 @@ class DelegatingExecutor : public Executor {
   void release(int32_t /*id*/) noexcept override {}  // handles belong to the inner executor
 
   std::unique_ptr<Executor> inner_;
+  std::map<int32_t, WeightSource> sources_;
 };
 
 }  // namespace limpid

@@ -20,8 +20,8 @@
 //   and ResourceError where the driver of a device fails. A call that throws leaves the executor
 //   usable.
 // - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them the
-//   result of a head. An executor that keeps copies of activations (insight/tap_executor.h,
-//   quantize/input_means.h) needs more: its ops may throw ResourceError, which ends the step.
+//   result of a head. An executor that keeps more (train/tape.h) needs more: its ops may throw
+//   ResourceError, which ends the step.
 #pragma once
 
 #include <cstdint>
@@ -289,10 +289,8 @@ class Executor {
   // that it does not compute with, ResourceError.
   virtual Weight load_weight(const WeightSource& source) = 0;
   // `inverse_frequencies` [n_rot / 2]; the angle in radians of pair i at position p is
-  // p * inverse_frequencies[i], in f64. cos and sin are multiplied by `magnitude` (1, except for
-  // YaRN-like scaling).
-  virtual RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                              double magnitude) = 0;
+  // p * inverse_frequencies[i], in f64.
+  virtual RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) = 0;
   // Allocates memory of this layout, with arbitrary content. Throws ResourceError.
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) = 0;
   // Makes room for steps of up to these sizes with the weights loaded so far, so that steps need no

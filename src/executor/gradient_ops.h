@@ -73,7 +73,7 @@ class GradientOps {
 
   // -- backward ops --
   // gradient_op_list.h declares and describes them.
-#define LIMPID_GRADIENT_OP(result, name, parameters) virtual result name parameters = 0;
+#define LIMPID_GRADIENT_OP(result, name, parameters, arguments) virtual result name parameters = 0;
 #include "executor/gradient_op_list.h"
 };
 

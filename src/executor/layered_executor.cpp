@@ -74,8 +74,6 @@ LayeredExecutor::LayeredExecutor(std::unique_ptr<Executor> first, std::unique_pt
   slots_.resize(kMostActivations);
 }
 
-LayeredExecutor::~LayeredExecutor() = default;
-
 // ---- memory -------------------------------------------------------------------------------------
 
 uint64_t LayeredExecutor::weight_bytes(const WeightSource& source) const {
@@ -132,11 +130,10 @@ Weight LayeredExecutor::load_weight(const WeightSource& source) {
 }
 
 RopeTable LayeredExecutor::load_rope(std::span<const double> inverse_frequencies,
-                                     int64_t n_positions, double magnitude) {
+                                     int64_t n_positions) {
   LoadedTable loaded;
   for (const size_t executor : {kFirst, kSecond})
-    loaded.on[executor] =
-        executors_[executor]->load_rope(inverse_frequencies, n_positions, magnitude);
+    loaded.on[executor] = executors_[executor]->load_rope(inverse_frequencies, n_positions);
   rope_tables_.push_back(loaded);
   return {static_cast<int32_t>(rope_tables_.size() - 1), loaded.on[kFirst].n_rot};
 }
@@ -252,6 +249,7 @@ size_t LayeredExecutor::place_of(const Activation& x) const {
 
 // Goes to where the weights of the op lie, and calls the op with the arguments there.
 #define LIMPID_SPECIAL_OP(...)
+#define LIMPID_TABLE_OP LIMPID_OP
 #define LIMPID_OP(result, name, parameters, arguments) \
   result LayeredExecutor::name parameters {            \
     const auto op = [this](const auto&... each) {      \
@@ -261,16 +259,6 @@ size_t LayeredExecutor::place_of(const Activation& x) const {
     return op arguments;                               \
   }
 #include "executor/op_list.h"
-
-Activation LayeredExecutor::embed(const Weight& table) {
-  const Weight there = reach(table);
-  return keep(current().embed(there));
-}
-
-Activation LayeredExecutor::embed_positions(const Weight& table) {
-  const Weight there = reach(table);
-  return keep(current().embed_positions(there));
-}
 
 void LayeredExecutor::linear(const Activation& x, std::span<Projection> projections) {
   projections_.clear();

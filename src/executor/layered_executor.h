@@ -33,7 +33,6 @@ class LayeredExecutor final : public Executor {
   // Layers [0, n_first) of `n_layers` lie on `first`; 0 < n_first < n_layers.
   LayeredExecutor(std::unique_ptr<Executor> first, std::unique_ptr<Executor> second,
                   int64_t n_first, int64_t n_layers);
-  ~LayeredExecutor() override;
 
   std::string_view name() const override { return name_; }  // "opencl:8+cpu", of 8 layers
 
@@ -47,8 +46,7 @@ class LayeredExecutor final : public Executor {
   uint64_t available_memory() const override;
 
   Weight load_weight(const WeightSource& source) override;
-  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                      double magnitude) override;
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override;
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
   void reserve(int64_t max_tokens, int64_t max_outputs) override;
 

@@ -4,21 +4,26 @@
 // delegating_executor.h makes the methods that pass a call on (`arguments` is for that). So the
 // list has no include guard, and a new op is declared here once, for every executor.
 //
-// LIMPID_SPECIAL_OP is for the ops on tables, matrices and the KV cache. It is the same as
-// LIMPID_OP, unless the file defines it. layered_executor.cpp and counting_executor.cpp make the
-// methods of all other ops from this list, and the GPU has one kernel for each, of the op's name.
+// LIMPID_SPECIAL_OP is for the ops on matrices and the KV cache, and LIMPID_TABLE_OP for those on
+// tables. Unless the file defines them, LIMPID_SPECIAL_OP is the same as LIMPID_OP, and
+// LIMPID_TABLE_OP the same as LIMPID_SPECIAL_OP. layered_executor.cpp and counting_executor.cpp
+// make the methods of all ops but the special ones from this list. The GPU has one kernel for each
+// LIMPID_OP, of the op's name.
 //
 // A row is a token unless said otherwise.
 #ifndef LIMPID_SPECIAL_OP
 #define LIMPID_SPECIAL_OP LIMPID_OP
 #endif
+#ifndef LIMPID_TABLE_OP
+#define LIMPID_TABLE_OP LIMPID_SPECIAL_OP
+#endif
 
 // y[t] = table[token_ids[t]]: [n_tokens, table.cols]; begin_step's caller has checked the ids
 // against the table.
-LIMPID_SPECIAL_OP(Activation, embed, (const Weight& table), (table))
+LIMPID_TABLE_OP(Activation, embed, (const Weight& table), (table))
 
 // y[t] = table[positions[t]] (GPT-2's learned positions).
-LIMPID_SPECIAL_OP(Activation, embed_positions, (const Weight& table), (table))
+LIMPID_TABLE_OP(Activation, embed_positions, (const Weight& table), (table))
 
 // a + b, element by element.
 LIMPID_OP(Activation, add, (const Activation& a, const Activation& b), (a, b))
@@ -72,3 +77,4 @@ LIMPID_OP(Activation, select_outputs, (const Activation& x), (x))
 
 #undef LIMPID_OP
 #undef LIMPID_SPECIAL_OP
+#undef LIMPID_TABLE_OP

@@ -61,10 +61,8 @@ SineCosine sine_cosine(double angle) {
   }
 }
 
-RopeAngles::RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions,
-                       double magnitude)
+RopeAngles::RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions)
     : inverse_frequencies_(inverse_frequencies.begin(), inverse_frequencies.end()),
-      magnitude_(magnitude),
       half_(static_cast<int64_t>(inverse_frequencies.size())),
       n_positions_(n_positions) {
   const auto size = static_cast<size_t>(Shape{n_positions, half_}.n_elements());
@@ -86,8 +84,8 @@ void RopeAngles::compute_to(int64_t last) {
        ++position) {
     for (const double frequency : inverse_frequencies_) {
       const SineCosine turn = sine_cosine(static_cast<double>(position) * frequency);
-      cosines_.push_back(static_cast<float>(turn.cosine * magnitude_));
-      sines_.push_back(static_cast<float>(turn.sine * magnitude_));
+      cosines_.push_back(static_cast<float>(turn.cosine));
+      sines_.push_back(static_cast<float>(turn.sine));
     }
   }
 }

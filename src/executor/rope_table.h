@@ -14,14 +14,14 @@ struct SineCosine {
 };
 SineCosine sine_cosine(double angle);
 
-// cos and sin of position * inverse_frequencies[i], times `magnitude`: [n_positions, n_rot / 2],
-// computed in f64 and rounded to f32, as far as positions are used: a long context would take
-// longer than the first token.
+// cos and sin of position * inverse_frequencies[i]: [n_positions, n_rot / 2], computed in f64 and
+// rounded to f32, as far as positions are used: a long context would take longer than the first
+// token.
 class RopeAngles {
  public:
   // Sets the memory aside. Throws ArgumentError when an angle leaves [0, 2^21), ShapeError when the
   // table is too large.
-  RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions, double magnitude);
+  RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions);
 
   int64_t n_positions() const { return n_positions_; }
   // Computes what is missing of the positions up to `last`, which is below n_positions(). Allocates
@@ -33,7 +33,6 @@ class RopeAngles {
 
  private:
   std::vector<double> inverse_frequencies_;
-  double magnitude_;
   int64_t half_;  // n_rot / 2
   int64_t n_positions_;
   std::vector<float> cosines_;

@@ -89,14 +89,6 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
   }
 }
 
-// Writes generation_config.json: the tokens that end an answer and the recommended samplers. Meta's
-// code and nanoGPT's do not read it; Limpid does, in every folder.
-void write_generation_config(const std::filesystem::path& folder, const Checkpoint& checkpoint,
-                             const TokenizerSpec* tokenizer) {
-  const std::string text = generation_config(checkpoint, tokenizer);
-  if (!text.empty()) write_file((folder / "generation_config.json").string(), text);
-}
-
 // Folders hold texts as JSON, which must be UTF-8. GGUF does not check its texts.
 void check_chat_templates(const Checkpoint& checkpoint) {
   for (const auto& [key, value] : checkpoint.metadata.all()) {
@@ -151,13 +143,20 @@ DType main_type(const TensorPlan& plan) {
       ->first;
 }
 
-// Streams the bytes of all tensors, and makes the file complete.
+// Streams the bytes of all tensors, makes the file complete, and writes what every folder has
+// beside it. generation_config.json has the tokens that end an answer and the recommended samplers:
+// Meta's code and nanoGPT's do not read it, Limpid does.
 template <typename File>
 void finish(File& file, const std::string& path, const Checkpoint& checkpoint,
-            const ExportOptions& options, const ExportResult& result) {
+            const std::optional<TokenizerSpec>& tokenizer, const ExportOptions& options,
+            ExportResult& result) {
   stream_tensors(path, checkpoint, result.plan, {}, options.write,
                  [&](std::span<const std::byte> bytes) { file.write(bytes); });
   file.commit();
+  const std::filesystem::path folder(path);
+  const std::string text = generation_config(checkpoint, tokenizer ? &*tokenizer : nullptr);
+  if (!text.empty()) write_file((folder / "generation_config.json").string(), text);
+  write_tokenizer(folder, checkpoint, tokenizer, options.layout == Layout::kHuggingFace, result);
 }
 
 // Writes a folder for transformers: config.json, generation_config.json, model.safetensors, the
@@ -169,16 +168,13 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
                         const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
   const auto tokenizer = find_tokenizer(checkpoint, result);
-  const TokenizerSpec* ids = tokenizer ? &*tokenizer : nullptr;
-  const std::string config =
-      hugging_face_config(checkpoint, spec, ids, torch_name(main_type(result.plan)));
+  const std::string config = hugging_face_config(
+      checkpoint, spec, tokenizer ? &*tokenizer : nullptr, torch_name(main_type(result.plan)));
   const auto table = tensor_list(result.plan, &hugging_face_names(model_class_of(checkpoint)));
   make_folder(path);
   const std::filesystem::path folder(path);
   SafetensorsStream file((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
-  finish(file, path, checkpoint, options, result);
-  write_generation_config(folder, checkpoint, ids);
-  write_tokenizer(folder, checkpoint, tokenizer, true, result);
+  finish(file, path, checkpoint, tokenizer, options, result);
   if (const std::string pooling = pooling_config(checkpoint, spec); !pooling.empty()) {
     make_folder(folder / "1_Pooling");
     write_file((folder / "1_Pooling" / "config.json").string(), pooling);
@@ -217,9 +213,7 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
   make_folder(path);
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "consolidated.00.pth").string(), std::move(entries));
-  finish(file, path, checkpoint, options, result);
-  write_generation_config(folder, checkpoint, tokenizer ? &*tokenizer : nullptr);
-  write_tokenizer(folder, checkpoint, tokenizer, false, result);
+  finish(file, path, checkpoint, tokenizer, options, result);
   write_file((folder / "params.json").string(), params);
 }
 
@@ -238,9 +232,7 @@ void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
   make_folder(path);
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "ckpt.pt").string(), std::move(entries), &arguments);
-  finish(file, path, checkpoint, options, result);
-  write_generation_config(folder, checkpoint, tokenizer ? &*tokenizer : nullptr);
-  write_tokenizer(folder, checkpoint, tokenizer, false, result);
+  finish(file, path, checkpoint, tokenizer, options, result);
 }
 
 }  // namespace

@@ -42,17 +42,19 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedVi
   return ids;
 }
 
-// The text of a token, or "" without one.
-std::string piece_of(const Tokenizer& tokenizer, const std::optional<TokenId>& id) {
-  return id ? tokenizer.spec().pieces[static_cast<size_t>(*id)] : "";
-}
-
 }  // namespace
+
+void add_bos_and_eos(TemplateInputs& inputs, const TokenizerSpec& spec) {
+  const auto piece_of = [&](const std::optional<TokenId>& id) {
+    return id ? spec.pieces[static_cast<size_t>(*id)] : std::string();
+  };
+  inputs.bos_token = piece_of(spec.bos);
+  inputs.eos_token = piece_of(spec.eos);
+}
 
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                  TemplateInputs inputs, std::string_view begun) {
-  inputs.bos_token = piece_of(tokenizer, tokenizer.spec().bos);
-  inputs.eos_token = piece_of(tokenizer, tokenizer.spec().eos);
+  add_bos_and_eos(inputs, tokenizer.spec());
   jinja::TracedText text = chat_template.render_traced(inputs);
   text.append(begun, jinja::Origin::kData);
   return encode_rendered(tokenizer, text);

@@ -19,4 +19,7 @@ namespace limpid {
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                  TemplateInputs inputs, std::string_view begun = {});
 
+// Sets bos_token and eos_token of the inputs, as the tokenizer spells them; "" without one.
+void add_bos_and_eos(TemplateInputs& inputs, const TokenizerSpec& spec);
+
 }  // namespace limpid

@@ -112,10 +112,7 @@ Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> to
       scheduler_(*model_, scheduler_options(options_, plan_)) {}
 
 const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
-  LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
-               "{} has no tokenizer: put tokenizer.json beside the weights, name one with "
-               "OpenOptions::tokenizer_path, or work with token ids",
-               checkpoint().path);
+  if (tokenizer_ == nullptr) fail_without_tokenizer(checkpoint());
   return tokenizer_;
 }
 

@@ -32,7 +32,6 @@ class Engine {
 
   Model& model() { return *model_; }
   const Checkpoint& checkpoint() const { return model_->checkpoint(); }
-  const OpenOptions& options() const { return options_; }
   const MemoryPlan& memory_plan() const { return plan_; }
   int64_t n_ctx() const { return model_->n_ctx(); }
   int64_t vocab_size() const { return model_->spec().vocab_size; }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
@@ -85,18 +86,14 @@ class GrammarParser {
     return std::string(text_.substr(from, at_ - from));
   }
 
-  uint32_t parse_hex(int n_digits) {
+  uint32_t parse_hex(size_t n_digits) {
     uint32_t value = 0;
-    for (int i = 0; i < n_digits; ++i, ++at_) {
-      const char c = peek();
-      const int digit = c >= '0' && c <= '9'   ? c - '0'
-                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                               : -1;
-      if (digit < 0) fail("a hexadecimal digit is expected");
-      value = value * 16 + static_cast<uint32_t>(digit);
-    }
+    const std::string_view digits = text_.substr(at_, n_digits);
+    const char* const end = digits.data() + digits.size();
+    const bool is_hex = std::from_chars(digits.data(), end, value, 16).ptr == end;
+    if (digits.size() < n_digits || !is_hex) fail("a hexadecimal digit is expected");
     if (value > kLastCodePoint) fail("beyond the last character, U+10FFFF");
+    at_ += n_digits;
     return value;
   }
 

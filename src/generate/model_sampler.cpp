@@ -22,9 +22,7 @@ void read(const Metadata& metadata, const std::string& path, const char* name, i
   if (!found) return;
   // A NaN fails both comparisons.
   const bool fits = *found >= least && *found <= std::numeric_limits<Number>::max();
-  if (!fits)
-    throw FormatError(path, FormatError::kNoOffset, key,
-                      fmt::format("is {}, out of range", *found));
+  if (!fits) throw_format_error(path, key, "is {}, out of range", *found);
   value = static_cast<Number>(*found);
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "generate/samplers.h"
 
 namespace limpid {
@@ -59,17 +60,6 @@ void check_logits(const Sampler& sampler, const Candidates& candidates) {
   }
 }
 
-// "top_k;top_p" -> {"top_k", "top_p"}. Empty names are skipped.
-std::vector<std::string_view> split_order(std::string_view order) {
-  std::vector<std::string_view> names;
-  while (!order.empty()) {
-    const size_t end = std::min(order.find(';'), order.size());
-    if (end > 0) names.push_back(order.substr(0, end));
-    order.remove_prefix(std::min(end + 1, order.size()));
-  }
-  return names;
-}
-
 }  // namespace
 
 // A custom sampler may have the name of a built-in one, and then takes its place.
@@ -88,7 +78,7 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
   }
   check_bias(vocab_size);
 
-  const auto names = split_order(options.order);
+  const auto names = split_list(options.order, ';');
   std::vector<std::shared_ptr<Sampler>> custom;
   for (const auto& given : options.custom) {
     LIMPID_CHECK(ArgumentError, given != nullptr, "[sampler] a custom sampler is null");
@@ -99,7 +89,7 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
     custom.push_back(own != nullptr ? own : given);
     if (std::ranges::find(names, given->name()) == names.end()) samplers_.push_back(custom.back());
   }
-  for (const auto name : names) {
+  for (const auto& name : names) {
     const auto found = std::ranges::find(custom, name, &Sampler::name);
     const bool is_custom = found != custom.end();
     auto sampler = is_custom ? *found : make_sampler(name, options);

@@ -53,16 +53,10 @@ std::vector<LayerNorms> ActivationSizes::take() {
   return std::move(norms_);
 }
 
-void ActivationSizes::for_rows(const std::function<void(int64_t)>& work) {
-  pool_.for_ranges(end_ - begin_, kRowsPerThread, [&](int64_t from, int64_t to, int /*thread*/) {
-    for (int64_t i = from; i < to; ++i) work(i);
-  });
-}
-
 void ActivationSizes::add_norms(std::vector<float>& norms, std::span<const float> values) {
   const int64_t n_cols = std::ssize(values) / (end_ - begin_);
   norms.resize(size_of(end_));
-  for_rows([&](int64_t i) {
+  pool_.for_each(end_ - begin_, kRowsPerThread, [&](int64_t i) {
     const float* x = row_of(values, i, n_cols).data();
     norms[size_of(begin_ + i)] = static_cast<float>(std::sqrt(kernels_.squares(x, n_cols)));
   });
@@ -85,7 +79,7 @@ void ActivationSizes::add_stream(LayerNorms& norms, std::span<const float> value
   add_norms(norms.stream, values);
   std::vector<float> largest(size_of(end_ - begin_));
   std::vector<float> scales(largest.size());  // to root mean squares
-  for_rows([&](int64_t i) {
+  pool_.for_each(end_ - begin_, kRowsPerThread, [&](int64_t i) {
     const float* x = row_of(values, i, d_model).data();
     largest[size_of(i)] = kernels_.largest_size(x, d_model);
     scales[size_of(i)] = static_cast<float>(std::sqrt(d_model)) / norms.stream[size_of(begin_ + i)];
@@ -108,7 +102,7 @@ void ActivationSizes::add_neurons(Neurons& neurons, std::span<const float> value
   const int64_t width = std::ssize(values) / n;
   raise_columns(values, std::vector<float>(size_of(n), 1), neurons.largest);
   std::vector<double> squares(size_of(n));
-  for_rows([&](int64_t i) {
+  pool_.for_each(end_ - begin_, kRowsPerThread, [&](int64_t i) {
     squares[size_of(i)] = kernels_.squares(row_of(values, i, width).data(), width);
   });
   for (const double each : squares) neurons.squares += each;

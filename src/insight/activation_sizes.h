@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -53,8 +52,6 @@ class ActivationSizes {
     double squares = 0;          // the sum over all
   };
 
-  // Calls `work` with the number of each row, on all threads.
-  void for_rows(const std::function<void(int64_t)>& work);
   void raise_columns(std::span<const float> values, std::span<const float> scales,
                      std::vector<float>& largest);
   void add_norms(std::vector<float>& norms, std::span<const float> values);

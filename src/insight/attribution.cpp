@@ -14,6 +14,8 @@
 namespace limpid {
 namespace {
 
+constexpr int64_t kRowsAtOnce = 16;
+
 // One row of a matrix of any type as f32: of the output matrix, the w_v of one token.
 std::vector<float> decoded_row(const WeightSource& source, const StoredRows& rows, int64_t row) {
   std::vector<float> values(static_cast<size_t>(source.tensor.shape.cols()));
@@ -123,13 +125,6 @@ Attributor::Attributor(const Model& model, const ProbeExecutor& probe, ThreadPoo
       scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
 Attributor::~Attributor() = default;
 
-void Attributor::for_rows(const std::function<void(int64_t row)>& work) {
-  constexpr int64_t kAtOnce = 16;
-  pool_.for_ranges(std::ssize(attributions_), kAtOnce, [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) work(row);
-  });
-}
-
 std::span<const float> Attributor::direction(int64_t row) const {
   return row_of(directions_, direction_of_[static_cast<size_t>(row)], spec_.d_model);
 }
@@ -150,15 +145,13 @@ void Attributor::begin(std::span<const int32_t> tokens) {
   }
   directions_.resize(different.size() * static_cast<size_t>(spec_.d_model));
   std::vector<double> norm_biases(different.size());
-  pool_.for_ranges(std::ssize(different), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (int64_t i = begin; i < end; ++i) {
-      const auto at = static_cast<size_t>(i);
-      std::ranges::copy(readout_->direction(different[at], norm_biases[at]),
-                        directions_.begin() + i * spec_.d_model);
-    }
+  pool_.for_each(std::ssize(different), 1, [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    std::ranges::copy(readout_->direction(different[at], norm_biases[at]),
+                      directions_.begin() + i * spec_.d_model);
   });
   const auto n_layers = static_cast<size_t>(spec_.n_layers);
-  for_rows([&](int64_t row) {
+  pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
     Attribution& attribution = attributions_[static_cast<size_t>(row)];
     attribution.token = tokens[static_cast<size_t>(row)];
     attribution.against = readout_->against();
@@ -182,7 +175,7 @@ void Attributor::see(Place place, int64_t layer, std::span<const float> values) 
   if (attributions_.empty()) return;
   if (place == Place::kAttnHeads) return add_heads(layer, values);
   const auto at = static_cast<size_t>(std::max<int64_t>(layer, 0));
-  for_rows([&](int64_t row) {
+  pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
     const double part = dot_f64(row_of(values, row, n_cols), direction(row));
     Attribution& attribution = attributions_[static_cast<size_t>(row)];
     if (place == Place::kEmbedding) attribution.embedding = part;
@@ -209,7 +202,7 @@ void Attributor::add_heads(int64_t layer, std::span<const float> heads) {
   multiply(*choose_isa("").kernels, pool_,
            {directions_.data(), spec_.d_model, n_directions, spec_.d_model}, {&product, 1},
            scratch_.data());
-  for_rows([&](int64_t row) {
+  pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
     const auto z = row_of(heads, row, width_);
     const auto u = row_of(in_heads_, direction_of_[static_cast<size_t>(row)], width_);
     float* parts = attributions_[static_cast<size_t>(row)].heads.data() + layer * spec_.n_heads;
@@ -229,17 +222,16 @@ void Attributor::decode_output_projection(int64_t layer) {
   const WeightSource& source =
       probe_.source(model_.weights().blocks[static_cast<size_t>(layer)].wo);
   const StoredRows rows(source);
-  pool_.for_ranges(spec_.d_model, 16, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (int64_t i = begin; i < end; ++i)
-      decode_row(
-          source.tensor.dtype, rows.row(i),
-          std::span(wo_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_)));
+  pool_.for_each(spec_.d_model, 16, [&](int64_t i) {
+    decode_row(
+        source.tensor.dtype, rows.row(i),
+        std::span(wo_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_)));
   });
 }
 
 // The parts so far are of u / s.
 void Attributor::finish(std::span<const float> streams, std::span<const WantedLogit> wanted) {
-  for_rows([&](int64_t row) {
+  pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
     const WantedLogit& want = wanted[static_cast<size_t>(row)];
     const auto stream = row_of(streams, row, spec_.d_model);
     const double scale = readout_->scale(stream);

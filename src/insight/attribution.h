@@ -24,7 +24,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -116,7 +115,6 @@ class Attributor {
     std::vector<float> values;
   };
 
-  void for_rows(const std::function<void(int64_t row)>& work);
   std::span<const float> direction(int64_t row) const;
   void add_heads(int64_t layer, std::span<const float> heads);
   void decode_output_projection(int64_t layer);

@@ -209,9 +209,8 @@ class Explainer::Work {
                     [&](const ColumnPart& part) { reader_.see(part); });
     const auto first = std::ssize(to);
     to.resize(size_of(first + end_ - begin_));
-    pool_.for_ranges(end_ - begin_, kRowsPerThread, [&](int64_t from, int64_t end, int /*thread*/) {
-      for (int64_t i = from; i < end; ++i) to[size_of(first + i)] = reader_.prediction(i);
-    });
+    pool_.for_each(end_ - begin_, kRowsPerThread,
+                   [&](int64_t i) { to[size_of(first + i)] = reader_.prediction(i); });
   }
 
   // Logits after token t predict token t + 1, so its surprise is known where the text goes on:

@@ -12,12 +12,6 @@ void ProbeExecutor::set_intervention(PlaceSet places, Intervention intervention)
   intervention_ = std::move(intervention);
 }
 
-Weight ProbeExecutor::load_weight(const WeightSource& source) {
-  const Weight weight = DelegatingExecutor::load_weight(source);
-  sources_[weight.id] = source;
-  return weight;
-}
-
 std::span<float> ProbeExecutor::copy(const Activation& x) {
   values_.resize(static_cast<size_t>(x.rows() * x.cols()));
   inner().read(x, values_);

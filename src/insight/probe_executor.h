@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -27,10 +26,6 @@ class ProbeExecutor final : public DelegatingExecutor {
   void set_observer(PlaceSet places, Observer observer);
   void set_intervention(PlaceSet places, Intervention intervention);
 
-  // Where a weight came from; valid as long as the model.
-  const WeightSource& source(const Weight& weight) const { return sources_.at(weight.id); }
-
-  Weight load_weight(const WeightSource& source) override;
   void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override {
     inner().linear_in_parts(x, weight, see);
   }
@@ -44,8 +39,7 @@ class ProbeExecutor final : public DelegatingExecutor {
   PlaceSet changed_;
   Observer observer_;
   Intervention intervention_;
-  std::map<int32_t, WeightSource> sources_;  // by the id of the weight
-  std::vector<float> values_;                // the copy that a function sees
+  std::vector<float> values_;  // the copy that a function sees
 };
 
 }  // namespace limpid

@@ -1,7 +1,6 @@
 #include "insight/row_kernels.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "executor/cpu/isa.h"
 #include "executor/cpu/isa_list.h"
@@ -16,14 +15,10 @@ LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
 #undef LIMPID_DECLARE
 
 const RowKernels& row_kernels(const char* isa) {
-  struct Entry {
-    std::string_view isa;
-    const RowKernels* kernels;
-  };
-#define LIMPID_ENTRY(isa) Entry{#isa, &isa_##isa::kRowKernels},
-  static constexpr Entry kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
+#define LIMPID_ENTRY(isa) &isa_##isa::kRowKernels,
+  static constexpr const RowKernels* kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
 #undef LIMPID_ENTRY
-  return *std::ranges::find(kEntries, choose_isa(isa).name, &Entry::isa)->kernels;
+  return *kEntries[choose_isa(isa).number];
 }
 
 // The choice asks the CPU and the environment, which would take longer than a short row.

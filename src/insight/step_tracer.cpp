@@ -45,15 +45,11 @@ std::vector<std::string> StepTracer::op_names() const {
   };
   const std::vector<std::string> places = place_names();
   std::set<std::string> others(places.begin(), places.end());  // attn_output is a matrix too
-  for (const auto& [id, name] : matrices_) others.insert(name);
+  for (const auto& [id, source] : sources()) {
+    if (source.use != WeightUse::kVector) others.insert(matrix_kind(source.name));
+  }
   names.insert(names.end(), others.begin(), others.end());
   return names;
-}
-
-Weight StepTracer::load_weight(const WeightSource& source) {
-  const Weight weight = DelegatingExecutor::load_weight(source);
-  if (source.use != WeightUse::kVector) matrices_[weight.id] = matrix_kind(source.name);
-  return weight;
 }
 
 void StepTracer::end_step() {
@@ -75,9 +71,11 @@ std::invoke_result_t<Op> StepTracer::timed(std::string_view name, Op&& run,
   const Stopwatch watch;
   if constexpr (std::is_void_v<std::invoke_result_t<Op>>) {
     run();
-    const double taken = watch.seconds();
-    for (const Projection& each : projections)
-      add(fmt::format("{} {}", name, matrices_.at(each.weight.id)), each.y, taken);
+    std::optional<double> taken = watch.seconds();
+    for (const Projection& each : projections) {
+      add(fmt::format("{} {}", name, matrix_kind(source(each.weight).name)), each.y,
+          std::exchange(taken, std::nullopt));
+    }
   } else {
     auto y = run();
     const double taken = watch.seconds();
@@ -86,7 +84,7 @@ std::invoke_result_t<Op> StepTracer::timed(std::string_view name, Op&& run,
   }
 }
 
-void StepTracer::add(std::string op, const Activation& y, double seconds) {
+void StepTracer::add(std::string op, const Activation& y, std::optional<double> seconds) {
   if (!show_) return;
   TracedOp traced{std::move(op), std::nullopt, layer_, y.rows(), y.cols(), {}, seconds};
   traced.values.resize(static_cast<size_t>(y.rows() * y.cols()));

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,15 +16,15 @@
 
 namespace limpid {
 
-// One result of an op. A `linear` of several projections has one for each; they share its time.
+// One result of an op. A `linear` of several projections has one for each.
 struct TracedOp {
   std::string op;              // "rms_norm", "linear attn_q", "attention", …
   std::optional<Place> place;  // the name of the result, if the decoder names it
   int64_t layer = -1;          // -1: outside the blocks
   int64_t n_rows = 0;
   int64_t n_cols = 0;
-  std::vector<float> values;  // [n_rows, n_cols]
-  double seconds = 0;         // of the call
+  std::vector<float> values;      // [n_rows, n_cols]
+  std::optional<double> seconds;  // of the call; nothing for its second result and later ones
 };
 
 // The results are bit for bit those of the inner executor. Each result is read back within the
@@ -48,7 +47,6 @@ class StepTracer final : public DelegatingExecutor {
   // All names by which an op can be asked for: those of ops, of the model's matrices, of places.
   std::vector<std::string> op_names() const;
 
-  Weight load_weight(const WeightSource& source) override;
   void end_step() override;
   void observe(Place place, int64_t layer, const Activation& x) override;
 
@@ -64,11 +62,10 @@ class StepTracer final : public DelegatingExecutor {
   template <typename Op>
   std::invoke_result_t<Op> timed(std::string_view name, Op&& run,
                                  std::span<Projection> projections);
-  void add(std::string op, const Activation& y, double seconds);
+  void add(std::string op, const Activation& y, std::optional<double> seconds);
   void show_pending();
 
   Show show_;
-  std::map<int32_t, std::string> matrices_;  // the kind of each, by the id of the weight
   std::vector<Pending> pending_;
   int64_t layer_ = -1;  // of ops that the decoder does not name
 };

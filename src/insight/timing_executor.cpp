@@ -30,15 +30,6 @@ double OpTime::share_of_limit(double read_bytes, const FlopCount& limits) const 
   return std::max(reading, flops.seconds_at(limits)) / seconds;
 }
 
-// Remembers name and size of each matrix, for linear() to look up by the weight's id.
-Weight TimingExecutor::load_weight(const WeightSource& source) {
-  const Weight weight = DelegatingExecutor::load_weight(source);
-  if (source.use != WeightUse::kVector) {
-    matrices_[weight.id] = {matrix_kind(source.name), source.tensor.n_bytes(), source.tensor.dtype};
-  }
-  return weight;
-}
-
 // Names the call after its matrices, then counts their bytes and operations. A product of x [n, k]
 // with a weight [m, k] has n * m * k multiplications and as many additions.
 template <typename Run>
@@ -48,10 +39,10 @@ void TimingExecutor::time_linear(const Activation& x, std::span<const Projection
   uint64_t n_bytes = 0;
   FlopCount flops;
   for (const Projection& projection : projections) {
-    const Matrix& matrix = matrices_.at(projection.weight.id);
-    linear_label_ += (n_bytes == 0 ? " " : ", ") + matrix.kind;
-    n_bytes += matrix.n_bytes;
-    flops.of(matrix.dtype) +=
+    const WeightSource& matrix = source(projection.weight);
+    linear_label_ += (n_bytes == 0 ? " " : ", ") + matrix_kind(matrix.name);
+    n_bytes += matrix.tensor.n_bytes();
+    flops.of(matrix.tensor.dtype) +=
         static_cast<double>(2 * x.rows() * projection.weight.rows * projection.weight.cols);
   }
   run();

@@ -43,7 +43,6 @@ class TimingExecutor final : public DelegatingExecutor {
   // Returns the times since the last call of take(), longest first.
   std::vector<OpTime> take();
 
-  Weight load_weight(const WeightSource& source) override;
   void linear(const Activation& x, std::span<Projection> projections) override;
   Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
                        int64_t layer, const AttentionShape& shape) override;
@@ -59,14 +58,7 @@ class TimingExecutor final : public DelegatingExecutor {
   template <typename Run>
   void time_linear(const Activation& x, std::span<const Projection> projections, Run run);
 
-  struct Matrix {
-    std::string kind;  // the tensor's name without block and suffix: "attn_q"
-    uint64_t n_bytes;
-    DType dtype;
-  };
-
-  std::map<int32_t, Matrix> matrices_;  // by the id of the weight
-  std::string linear_label_;            // the name of the `linear` in progress
+  std::string linear_label_;  // the name of the `linear` in progress
   std::map<std::string, OpTime, std::less<>> times_;
   OpTime* current_ = nullptr;
   Stopwatch watch_;  // of the op in progress

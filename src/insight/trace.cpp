@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "layouts/name_table.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -12,6 +11,10 @@ namespace {
 
 constexpr std::string_view kTokenIds = "token_ids";
 constexpr int64_t kMostTokens = int64_t{1} << 20;
+
+// What other engines can show too, without a change to their sources.
+constexpr PlaceSet kTraced(Place::kEmbedding, Place::kAttnHeads, Place::kAttnResidual,
+                           Place::kFfnResidual, Place::kOutputNorm, Place::kLogits);
 
 // The elements as token ids. Numbers that are not ids of any model are clamped.
 template <typename T>
@@ -28,48 +31,18 @@ std::vector<int32_t> whole_numbers(const TensorView& tensor) {
 // Other engines may write ids as i64 or i32; any other type is refused.
 std::vector<int32_t> read_token_ids(const Checkpoint& checkpoint) {
   const TensorView* tensor = checkpoint.find(kTokenIds);
-  const auto fail = [&](const std::string& problem) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, std::string(kTokenIds), problem);
-  };
-  if (tensor == nullptr) fail("is missing; this is not a trace");
+  if (tensor == nullptr)
+    throw_format_error(checkpoint.path, kTokenIds, "is missing; this is not a trace");
   if (tensor->shape.rank() != 1 || tensor->shape.n_elements() < 1 ||
       tensor->shape.n_elements() > kMostTokens) {
-    fail(fmt::format("is {}, expected a list of tokens", tensor->to_string()));
+    throw_format_error(checkpoint.path, kTokenIds, "is {}, expected a list of tokens",
+                       tensor->to_string());
   }
   Tensor storage;
   const TensorView bytes = checkpoint.read(kTokenIds, storage);
   if (bytes.dtype == DType::kI64) return whole_numbers<int64_t>(bytes);
   if (bytes.dtype == DType::kI32) return whole_numbers<int32_t>(bytes);
-  fail(fmt::format("is {}, expected i64 or i32", tensor->to_string()));
-  return {};
-}
-
-// Values are compared as f32; those of an f64 trace are rounded.
-std::vector<float> read_values(const Checkpoint& checkpoint, const std::string& name) {
-  Tensor storage;
-  const TensorView bytes = checkpoint.read(name, storage);
-  if (bytes.dtype != DType::kF64) return decode(bytes);
-  std::vector<float> values(static_cast<size_t>(bytes.shape.n_elements()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    double value = 0;
-    std::memcpy(&value, bytes.data + i * sizeof(double), sizeof(double));
-    values[i] = static_cast<float>(value);
-  }
-  return values;
-}
-
-// The reverse of trace_name: "blk.3.ffn_residual" -> layer 3, "ffn_residual".
-Observation named(const std::string& name) {
-  Observation seen;
-  seen.what = name;
-  const size_t dot = name.find('.', 4);
-  if (name.starts_with("blk.") && dot != std::string::npos) {
-    if (const auto layer = match_name("{}", name.substr(4, dot - 4))) {
-      seen.layer = *layer;
-      seen.what = name.substr(dot + 1);
-    }
-  }
-  return seen;
+  throw_format_error(checkpoint.path, kTokenIds, "is {}, expected i64 or i32", tensor->to_string());
 }
 
 }  // namespace
@@ -79,36 +52,44 @@ std::string trace_name(const Observation& observation) {
                                : fmt::format("blk.{}.{}", observation.layer, observation.what);
 }
 
-// Every other tensor of the file is an activation with one row for each token.
+// Every other tensor of the file is an activation with one row for each token. Values are compared
+// as f32; those of an f64 trace are rounded.
 Trace read_trace(const Checkpoint& checkpoint) {
   Trace trace;
   trace.token_ids = read_token_ids(checkpoint);
-  const auto n_tokens = static_cast<int64_t>(trace.token_ids.size());
+  const int64_t n_tokens = std::ssize(trace.token_ids);
   for (const std::string& name : checkpoint.tensor_order) {
     if (name == kTokenIds) continue;
     const TensorView& tensor = *checkpoint.find(name);
     const bool is_float = tensor.dtype == DType::kF32 || tensor.dtype == DType::kF64;
     if (tensor.shape.rank() != 2 || tensor.shape[0] != n_tokens || !is_float) {
-      throw FormatError(
-          checkpoint.path, FormatError::kNoOffset, name,
-          fmt::format("is {}, expected f32 or f64 [{}, …]", tensor.to_string(), n_tokens));
+      throw_format_error(checkpoint.path, name, "is {}, expected f32 or f64 [{}, …]",
+                         tensor.to_string(), n_tokens);
     }
-    Observation seen = named(name);
-    seen.n_rows = tensor.shape[0];
-    seen.n_cols = tensor.shape[1];
-    seen.values = read_values(checkpoint, name);
-    trace.observations.push_back(std::move(seen));
+    Tensor storage;
+    trace.observations.push_back(
+        {name, -1, n_tokens, tensor.shape[1], decode(checkpoint.read(name, storage))});
   }
   return trace;
 }
 
 // All positions ask for logits, so that the trace has them for every token. The cache is f32: a
 // cache of f16 would round keys and values, which the reference may not do.
-Trace trace_model(Model& model, TapExecutor& tap, std::span<const int32_t> token_ids) {
-  const auto cache = model.make_cache(std::ssize(token_ids), DType::kF32, DType::kF32);
+Trace trace_model(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids) {
+  Trace trace{{token_ids.begin(), token_ids.end()}, {}};
+  const int64_t n_rows = std::ssize(token_ids);
+  probe.set_observer(kTraced, [&](Place place, int64_t layer, std::span<const float> values) {
+    trace.observations.push_back({std::string(place_name(place)),
+                                  layer,
+                                  n_rows,
+                                  std::ssize(values) / n_rows,
+                                  {values.begin(), values.end()}});
+  });
+  const auto cache = model.make_cache(n_rows, DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kAll};
   model.step(*cache, {&item, 1});
-  return {{token_ids.begin(), token_ids.end()}, tap.take()};
+  probe.set_observer({}, {});
+  return trace;
 }
 
 }  // namespace limpid

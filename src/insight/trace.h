@@ -8,10 +8,21 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "insight/tap_executor.h"
+#include "insight/probe_executor.h"
 #include "model/model.h"
 
 namespace limpid {
+
+// One activation of a step, copied to the host.
+struct Observation {
+  // The name of its place: "embedding", "attn_heads", "ffn_residual", … Of a trace file:
+  // trace_name.
+  std::string what;
+  int64_t layer = -1;  // the block; -1: outside the blocks, or part of the name
+  int64_t n_rows = 0;
+  int64_t n_cols = 0;
+  std::vector<float> values;  // [n_rows, n_cols]
+};
 
 // The tokens, and the activations of a step that evaluates all of them.
 struct Trace {
@@ -27,8 +38,8 @@ std::string trace_name(const Observation& observation);
 // safetensors. Throws FormatError.
 Trace read_trace(const Checkpoint& checkpoint);
 
-// Runs the tokens in one step of a model whose executor is `tap`. They must be within the model's
+// Runs the tokens in one step of a model whose executor is `probe`. They must be within the model's
 // vocabulary and context. Throws what Model::step throws.
-Trace trace_model(Model& model, TapExecutor& tap, std::span<const int32_t> token_ids);
+Trace trace_model(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids);
 
 }  // namespace limpid

@@ -37,15 +37,13 @@ Block starting_block(int64_t n) {
 Block times(std::span<const float> w, const Block& x, int64_t n_rows, ThreadPool& pool) {
   Block y(static_cast<size_t>(n_rows));
   const size_t n_cols = x.size();
-  pool.for_ranges(n_rows, 16, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      Row sum{};
-      const float* row = w.data() + i * n_cols;
-      for (size_t j = 0; j < n_cols; ++j) {
-        for (int k = 0; k < kBlock; ++k) sum[k] += row[j] * x[j][k];
-      }
-      y[i] = sum;
+  pool.for_each(n_rows, 16, [&](int64_t i) {
+    Row sum{};
+    const float* row = w.data() + static_cast<size_t>(i) * n_cols;
+    for (size_t j = 0; j < n_cols; ++j) {
+      for (int k = 0; k < kBlock; ++k) sum[k] += row[j] * x[j][k];
     }
+    y[static_cast<size_t>(i)] = sum;
   });
   return y;
 }

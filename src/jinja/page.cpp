@@ -11,6 +11,7 @@
 #include "base/json_text.h"
 #include "base/sha256.h"
 #include "base/svg.h"
+#include "base/text.h"
 #include "jinja/budget.h"
 #include "jinja/interpreter.h"
 #include "jinja/parser.h"
@@ -53,15 +54,7 @@ std::string render_page(std::string_view source, const nlohmann::ordered_json& v
 // The element ends at "</script", wherever that is: "<" is written as its escape, which JSON allows
 // in strings, the only place where one can be.
 std::string script_json(const nlohmann::ordered_json& data) {
-  std::string text;
-  for (const char c : dump_json(data)) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
-    }
-  }
-  return text;
+  return replaced(dump_json(data), "<", "\\u003c");
 }
 
 namespace pages {
@@ -72,9 +65,7 @@ namespace {
 
 // "sha256-…"
 std::string script_digest(std::string_view script) {
-  Sha256 sha;
-  sha.update(std::as_bytes(std::span(script)));
-  const std::string hex = sha.hex();
+  const std::string hex = sha256_of(script);
   std::vector<uint8_t> bytes;
   for (size_t i = 0; i < hex.size(); i += 2)
     bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));

@@ -11,7 +11,7 @@
 // name of m from its beginning: the inner loop finds it undefined, not 1. Such names are the
 // scope's late names. A template cannot be rendered as transformers renders it without this rule.
 //
-// Two walks find them. ScopeVisitor collects the reads and writes of one scope in the order of the
+// Two walks find them. `collect` notes the reads and writes of one scope in the order of the
 // source; then `descend` does the same for each scope inside it, which sees the names of the scopes
 // around.
 #include <initializer_list>
@@ -64,6 +64,22 @@ struct Symbols {
     stores.insert(name);
     if (!has(name)) sources[name] = outside(name, Source::kNowhere);
   }
+  // The names that an expression reads and a target writes. Order matters, so callers read a value
+  // before they write its target.
+  void read(const ExpressionPtr& expression) {
+    if (!expression) return;
+    if (const auto* name = std::get_if<Name>(&expression->node)) load(name->name);
+    for_each_child(expression->node, [this](const ExpressionPtr& child) { read(child); });
+  }
+  void write(const Expression& target, bool as_parameter = false) {
+    if (const auto* name = std::get_if<Name>(&target.node)) {
+      as_parameter ? parameter(name->name) : store(name->name);
+    } else if (const auto* tuple = std::get_if<SequenceDisplay>(&target.node)) {
+      for (const auto& item : tuple->items) write(*item, as_parameter);
+    } else if (const auto* place = std::get_if<NamespaceAttribute>(&target.node)) {
+      load(place->space);
+    }
+  }
   Symbols branch() const { return {.outer = outer, .base = this}; }
   // Takes over what branches added. What they assign is not certain to be assigned, so it begins as
   // what is outside.
@@ -88,81 +104,49 @@ struct Symbols {
   }
 };
 
-// Notes the names that expressions read and targets write.
-// Order matters between reads and writes, so callers read a value before they write its target.
-class NameVisitor {
- public:
-  explicit NameVisitor(Symbols& symbols) : symbols_(symbols) {}
-
-  void read(const ExpressionPtr& expression) {
-    if (!expression) return;
-    if (const auto* name = std::get_if<Name>(&expression->node)) symbols_.load(name->name);
-    for_each_child(expression->node, [this](const ExpressionPtr& child) { read(child); });
-  }
-  void write(const Expression& target, bool as_parameter = false) {
-    if (const auto* name = std::get_if<Name>(&target.node)) {
-      as_parameter ? symbols_.parameter(name->name) : symbols_.store(name->name);
-    } else if (const auto* tuple = std::get_if<SequenceDisplay>(&target.node)) {
-      for (const auto& item : tuple->items) write(*item, as_parameter);
-    } else if (const auto* place = std::get_if<NamespaceAttribute>(&target.node)) {
-      symbols_.load(place->space);
-    }
-  }
-
- private:
-  Symbols& symbols_;
-};
-
 // Collects the names of one scope: everything in its statements, except the bodies that are scopes
 // of their own.
-class ScopeVisitor {
- public:
-  explicit ScopeVisitor(Symbols& symbols) : symbols_(symbols), names_(symbols) {}
+void collect(const Body& body, Symbols& names);
 
-  void visit(const Body& body) {
-    for (const auto& statement : body) {
-      std::visit([this](const auto& node) { visit_node(node); }, statement.node);
-    }
+void collect_node(const Text&, Symbols&) {}
+void collect_node(const Break&, Symbols&) {}
+void collect_node(const Continue&, Symbols&) {}
+void collect_node(const Generation&, Symbols&) {}
+void collect_node(const Output& n, Symbols& names) { names.read(n.value); }
+void collect_node(const For& n, Symbols& names) { names.read(n.iterable); }
+void collect_node(const Set& n, Symbols& names) { names.read(n.value), names.write(*n.target); }
+void collect_node(const SetBlock& n, Symbols& names) { names.write(*n.target); }
+void collect_node(const MacroStatement& n, Symbols& names) { names.store(n.macro->name); }
+void collect_node(const CallBlock& n, Symbols& names) { names.read(n.call); }
+void collect_node(const FilterBlock& n, Symbols& names) { names.read(n.filter); }
+void collect_node(const If& n, Symbols& names) {
+  names.read(n.branches[0].first);
+  Symbols first = names.branch();
+  collect(n.branches[0].second, first);
+  Symbols others = names.branch();
+  for (size_t i = 1; i < n.branches.size(); ++i) {
+    others.read(n.branches[i].first);
+    Symbols branch = others.branch();
+    collect(n.branches[i].second, branch);
+    others.merge({&branch});
   }
+  Symbols last = names.branch();
+  collect(n.otherwise, last);
+  names.merge({&first, &others, &last});
+}
 
- private:
-  void visit_node(const Text&) {}
-  void visit_node(const Break&) {}
-  void visit_node(const Continue&) {}
-  void visit_node(const Generation&) {}
-  void visit_node(const Output& n) { names_.read(n.value); }
-  void visit_node(const For& n) { names_.read(n.iterable); }
-  void visit_node(const Set& n) { names_.read(n.value), names_.write(*n.target); }
-  void visit_node(const SetBlock& n) { names_.write(*n.target); }
-  void visit_node(const MacroStatement& n) { symbols_.store(n.macro->name); }
-  void visit_node(const CallBlock& n) { names_.read(n.call); }
-  void visit_node(const FilterBlock& n) { names_.read(n.filter); }
-  void visit_node(const If& n) {
-    names_.read(n.branches[0].first);
-    Symbols first = symbols_.branch();
-    ScopeVisitor(first).visit(n.branches[0].second);
-    Symbols others = symbols_.branch();
-    for (size_t i = 1; i < n.branches.size(); ++i) {
-      NameVisitor(others).read(n.branches[i].first);
-      Symbols branch = others.branch();
-      ScopeVisitor(branch).visit(n.branches[i].second);
-      others.merge({&branch});
-    }
-    Symbols last = symbols_.branch();
-    ScopeVisitor(last).visit(n.otherwise);
-    symbols_.merge({&first, &others, &last});
+void collect(const Body& body, Symbols& names) {
+  for (const auto& statement : body) {
+    std::visit([&](const auto& node) { collect_node(node, names); }, statement.node);
   }
-
-  Symbols& symbols_;
-  NameVisitor names_;
-};
+}
 
 // Goes into the scopes inside `body`, whose own scope has the names `outer`.
 void descend(Body& body, const Symbols& outer);
 
 // Finds the late names of the scope that has `body`, and those of the scopes inside.
 void analyse(Symbols& symbols, Body& body, LateNames& late_names) {
-  ScopeVisitor(symbols).visit(body);
+  collect(body, symbols);
   late_names = symbols.late_names();
   descend(body, symbols);
 }
@@ -170,7 +154,7 @@ void analyse(Symbols& symbols, Body& body, LateNames& late_names) {
 void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
   Symbols symbols{.outer = &outer};
   for (const auto& name : macro.parameters) symbols.parameter(name);
-  for (const auto& value : macro.defaults) NameVisitor(symbols).read(value);
+  for (const auto& value : macro.defaults) symbols.read(value);
   if (macro.uses_caller) symbols.parameter("caller");
   analyse(symbols, macro.body, macro.late_names);
 }
@@ -178,7 +162,7 @@ void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
 void descend_into(For& loop, const Symbols& outer) {
   Symbols inside{.outer = &outer};
   inside.parameter("loop");
-  NameVisitor(inside).write(*loop.target, true);
+  inside.write(*loop.target, true);
   analyse(inside, loop.body, loop.late_names);
   Symbols otherwise{.outer = &outer};
   analyse(otherwise, loop.otherwise, loop.else_late_names);

@@ -1,6 +1,7 @@
 // Values with items: their length, their items, slices of them.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "jinja/operators.h"
 #include "jinja/unicode_text.h"
 
@@ -49,8 +50,8 @@ Value slice_text(Budget& budget, const Value& of, const Stretch& taken) {
   const bool is_markup = of.as<StringObject>().is_markup;
   const std::string_view text = of.text();
   if (taken.step == 1) {
-    const size_t begin = byte_offset(text, taken.start);
-    const size_t size = byte_offset(text.substr(begin), taken.count);
+    const size_t begin = unicode::character_offset(text, taken.start);
+    const size_t size = unicode::character_offset(text.substr(begin), taken.count);
     budget.spend_bytes(begin + size);
     return make_string(budget, of.traced().part(text.substr(begin, size)), is_markup);
   }

@@ -2,6 +2,7 @@
 // stays so.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "jinja/builtins.h"
 #include "jinja/operators.h"
 #include "jinja/unicode_text.h"
@@ -41,8 +42,9 @@ std::optional<std::string_view> window(const BuiltinCall& call) {
   const int64_t start = bound(1, 0);
   const int64_t stop = std::min(bound(2, length), length);
   if (start > stop) return std::nullopt;
-  const std::string_view text = call.self.text().substr(byte_offset(call.self.text(), start));
-  return text.substr(0, byte_offset(text, stop - start));
+  const std::string_view whole = call.self.text();
+  const std::string_view text = whole.substr(unicode::character_offset(whole, start));
+  return text.substr(0, unicode::character_offset(text, stop - start));
 }
 
 // startswith and endswith: a string, or a tuple of which one has to match.

@@ -78,33 +78,6 @@ void append_hex(std::string& out, char32_t value, int n_digits) {
   for (int shift = 4 * (n_digits - 1); shift >= 0; shift -= 4) out += kDigits[value >> shift & 0xF];
 }
 
-// Every string counts its characters when it is made, so ASCII, the common case, takes eight bytes
-// at a time.
-int64_t count_code_points(std::string_view text) {
-  int64_t n = 0;
-  for (size_t at = 0; at < text.size();) {
-    uint64_t word = 0;
-    if (text.size() - at >= sizeof(word)) {
-      memcpy(&word, text.data() + at, sizeof(word));
-      if ((word & 0x8080808080808080u) == 0) {  // eight ASCII letters
-        at += sizeof(word);
-        n += sizeof(word);
-        continue;
-      }
-    }
-    next_code_point(text, at);
-    ++n;
-  }
-  return n;
-}
-
-// Walks from the front: an index in the middle of a long text is not free, and slices pay for it.
-size_t byte_offset(std::string_view text, int64_t index) {
-  size_t at = 0;
-  for (int64_t i = 0; i < index && at < text.size(); ++i) next_code_point(text, at);
-  return at;
-}
-
 bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||

@@ -15,9 +15,6 @@ namespace limpid::jinja {
 // Reads the code point at byte `at` and moves `at` past it. `at` must be inside `text`.
 char32_t next_code_point(std::string_view text, size_t& at);
 void append_hex(std::string& out, char32_t value, int n_digits);  // lower case, with zeros before
-int64_t count_code_points(std::string_view text);
-// Byte offset of code point `index`, or text.size() when there are fewer.
-size_t byte_offset(std::string_view text, int64_t index);
 
 bool is_space(char32_t c);      // str.isspace
 bool is_printable(char32_t c);  // str.isprintable

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/utf8.h"
 #include "jinja/operators.h"
-#include "jinja/unicode_text.h"
 
 namespace limpid::jinja {
 namespace {
@@ -65,7 +65,7 @@ TracedView Value::traced() const { return as<StringObject>().text; }
 StringObject::StringObject(Budget* budget, TracedText traced, bool markup)
     : Object(budget, traced.memory()),
       text(std::move(traced)),
-      length(count_code_points(text.bytes())),
+      length(static_cast<int64_t>(unicode::n_characters(text.bytes()))),
       is_markup(markup) {}
 
 SequenceObject::SequenceObject(Budget* budget, std::vector<Value> values)

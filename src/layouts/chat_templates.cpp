@@ -1,14 +1,12 @@
 #include "layouts/chat_templates.h"
 
 #include <cstdint>
-#include <filesystem>
 #include <string_view>
 
 #include "base/check.h"
 #include "base/json_file.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
-#include "base/paths.h"
 #include "base/printable.h"
 
 namespace limpid {
@@ -50,23 +48,6 @@ void read_template_entry(const MappedFile& file, Metadata& canonical) {
   }
 }
 
-// A file of weights that was opened alone has no attachments, and no templates either. A link may
-// lead to a place in the model's folder and to its cache of downloads (ModelFolder).
-void attach_named_templates(Checkpoint& checkpoint) {
-  if (checkpoint.attachments.empty()) return;
-  const std::string_view name = kNamedTemplates.substr(0, kNamedTemplates.size() - 1);
-  const std::filesystem::path path = is_folder(checkpoint.path)
-                                         ? std::filesystem::path(checkpoint.path)
-                                         : folder_of(checkpoint.path);
-  if (!is_folder(path / name)) return;
-  const ModelFolder folder(ModelFolder(path.string()).resolve(name));
-  for (const std::filesystem::path& entry : entries_of(folder.path())) {
-    const std::string file = entry.filename().string();
-    if (!file.ends_with(kJinja)) continue;
-    checkpoint.attachments[fmt::format("{}{}", kNamedTemplates, file)] = folder.open(file);
-  }
-}
-
 }  // namespace
 
 void set_chat_templates(
@@ -90,11 +71,6 @@ void set_chat_templates(
 
 bool is_named_template(std::string_view attachment) {
   return attachment.starts_with(kNamedTemplates) && attachment.ends_with(kJinja);
-}
-
-void read_chat_templates(Checkpoint& checkpoint, Metadata& canonical) {
-  attach_named_templates(checkpoint);
-  set_chat_templates(checkpoint.attachments, canonical);
 }
 
 }  // namespace limpid

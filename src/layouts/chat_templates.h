@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/metadata.h"
 
 namespace limpid {
@@ -21,13 +20,7 @@ void set_chat_templates(
     const std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>& files,
     Metadata& canonical);
 
-// The folder of named templates in a model's folder.
-inline constexpr std::string_view kNamedTemplates = "additional_chat_templates/";
 // Whether an attachment is the file of a named template: "additional_chat_templates/NAME.jinja".
 bool is_named_template(std::string_view attachment);
-// Adds the files of named templates to the attachments of a model that was read from a folder, and
-// sets the keys of all templates among them. Throws FormatError, also for a link that leads out of
-// the folder.
-void read_chat_templates(Checkpoint& checkpoint, Metadata& canonical);
 
 }  // namespace limpid

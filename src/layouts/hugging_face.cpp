@@ -246,7 +246,7 @@ void read_generation_config(const Checkpoint& given, Metadata& canonical) {
 void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
   const ModelClass& model_class = *config.model_class;
   const NameTable& names = hugging_face_names(model_class);
-  resolve_output_weight(canonical, config.parts.tied, "lm_head.weight");
+  resolve_output_weight(canonical, config.parts.tied);
   if (model_class.family == Family::kGpt2)
     return check_presence(canonical, names, "output_norm.bias", true, "GPT-2 has biases");
   const int64_t n_layers =
@@ -270,7 +270,7 @@ Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   read_generation_keys(given, config.canonical);
   read_pooling(given, config.model_class->architecture, config.canonical);
   Checkpoint result = translate_names(given, hugging_face_names(*config.model_class));
-  read_chat_templates(result, config.canonical);
+  set_chat_templates(result.attachments, config.canonical);
   result.metadata = config.canonical;
   result.naming = Naming::kGguf;
   result.row_order = config.model_class->row_order;

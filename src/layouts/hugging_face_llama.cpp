@@ -125,19 +125,14 @@ std::string read_type(SpecReader& config, const std::string& block) {
   return type.empty() ? "default" : type;
 }
 
-double required_number(SpecReader& config, const std::string& name) {
-  if (!config.contains(name)) config.fail(name, "is missing");
-  return config.positive_or(name, 1);
-}
-
 // Reads the parameters of llama3's scaling. All are required except the original context, for which
 // transformers uses max_position_embeddings.
 RopeScaling read_llama3(SpecReader& config, const std::string& block, int64_t n_ctx) {
   RopeScaling scaling;
   scaling.kind = RopeScalingKind::kLlama3;
-  scaling.factor = required_number(config, block + "factor");
-  scaling.low_freq_factor = required_number(config, block + "low_freq_factor");
-  scaling.high_freq_factor = required_number(config, block + "high_freq_factor");
+  scaling.factor = config.required_positive(block + "factor");
+  scaling.low_freq_factor = config.required_positive(block + "low_freq_factor");
+  scaling.high_freq_factor = config.required_positive(block + "high_freq_factor");
   const std::string original = "original_max_position_embeddings";
   scaling.original_context = config.size_or(block + original, n_ctx, kLargestSize);
   if (scaling.high_freq_factor <= scaling.low_freq_factor)
@@ -180,7 +175,7 @@ HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int
   const std::string type = read_type(config, block);
   if (type == "linear") {
     rope.scaling.kind = RopeScalingKind::kLinear;
-    rope.scaling.factor = required_number(config, block + "factor");
+    rope.scaling.factor = config.required_positive(block + "factor");
   } else if (type == "llama3") {
     rope.scaling = read_llama3(config, block, n_ctx);
   } else if (type != "default") {

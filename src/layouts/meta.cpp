@@ -157,7 +157,7 @@ Checkpoint meta_to_canonical(Checkpoint given) {
   Metadata metadata = read_meta_params(checkpoint);
   const TensorView* embedding = checkpoint.find("token_embd.weight");
   // A conversion may have added templates and defaults of generation to the folder.
-  read_chat_templates(checkpoint, metadata);
+  set_chat_templates(checkpoint.attachments, metadata);
   read_generation_config(checkpoint, metadata);
   if (!metadata.contains("tokenizer.chat_template") && embedding != nullptr &&
       embedding->shape.rows() == kLlama3Vocabulary) {

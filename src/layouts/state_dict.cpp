@@ -150,10 +150,10 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
             R"({"activation_function": "gelu"} for the exact one, torch's nn.GELU(), )"
             R"("gelu_new" for the tanh of OpenAI's GPT-2)");
   }
-  resolve_output_weight(result, config.tied, "lm_head.weight");
+  resolve_output_weight(result, config.tied);
   set_gpt2_keys(config, result.metadata);
   read_generation_config(given, result.metadata);
-  read_chat_templates(result, result.metadata);
+  set_chat_templates(result.attachments, result.metadata);
   result.naming = Naming::kGguf;
   return result;
 }

@@ -9,11 +9,12 @@ namespace limpid {
 namespace {
 
 constexpr const char* kHead = "output.weight";
+constexpr const char* kTheirHead = "lm_head.weight";  // Hugging Face's name, for messages
 
 // Removes the output matrix from the tensors and records why it is unused.
-void leave_head(Checkpoint& checkpoint, std::string_view their_name, std::string_view why) {
+void leave_head(Checkpoint& checkpoint, std::string_view name, std::string_view why) {
   checkpoint.erase(kHead);
-  checkpoint.unused_tensors.push_back(fmt::format("{} ({})", their_name, why));
+  checkpoint.unused_tensors.push_back(fmt::format("{} ({})", name, why));
 }
 
 // Whether both matrices have the same bytes. To know it, both are read, up to the first difference.
@@ -37,16 +38,15 @@ void tie_shared_head(Checkpoint& checkpoint) {
   if (same) leave_head(checkpoint, kHead, "the same bytes as token_embd.weight");
 }
 
-void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
-                           const char* their_name) {
+void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied) {
   if (!tied) return tie_shared_head(checkpoint);
   const bool there = checkpoint.find(kHead) != nullptr;
   if (!*tied && !there) {
-    throw_format_error(checkpoint.path, their_name,
+    throw_format_error(checkpoint.path, kTheirHead,
                        "is missing, and tie_word_embeddings is not true");
   }
   if (*tied && there && equals_embedding(checkpoint))
-    leave_head(checkpoint, their_name, "the embeddings are tied");
+    leave_head(checkpoint, kTheirHead, "the embeddings are tied");
 }
 
 }  // namespace limpid

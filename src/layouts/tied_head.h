@@ -16,9 +16,7 @@ void tie_shared_head(Checkpoint& checkpoint);
 // Applies what the configuration says about tying. True: an `output.weight` that equals the
 // embedding becomes unused; one with other values contradicts the configuration and is used, as by
 // transformers 5. False: a missing `output.weight` is a FormatError. If it says nothing, calls
-// tie_shared_head. `their_name` is the name of `output.weight` in the checkpoint's own layout, for
-// messages.
-void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
-                           const char* their_name);
+// tie_shared_head.
+void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied);
 
 }  // namespace limpid

@@ -24,7 +24,7 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
   if (model->spec_.position == PositionKind::kRope) {
     std::vector<double> frequencies = model->spec_.rope.inverse_frequencies;
     frequencies.resize(static_cast<size_t>(n_loaded_angles(model->spec_) / 2), 0.0);
-    model->weights_.rope = model->executor_->load_rope(frequencies, model->n_ctx_, 1.0);
+    model->weights_.rope = model->executor_->load_rope(frequencies, model->n_ctx_);
   }
   return model;
 }

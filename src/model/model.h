@@ -57,7 +57,6 @@ class Model {
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   Executor& executor() { return *executor_; }
   int64_t n_ctx() const { return n_ctx_; }
-  int64_t n_adapters() const { return n_adapters_; }
 
   // Creates a cache for `n_positions` positions in all sequences together. Each dtype is kF32 or
   // kF16.

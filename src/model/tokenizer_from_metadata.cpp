@@ -126,7 +126,6 @@ TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
 // Reads the tokenizer from tokenizer.ggml.*.
 TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   SpecReader keys(checkpoint, "tokenizer.ggml");
-  if (!keys.contains("model")) keys.fail("model", "is missing");
   const std::string model = keys.string_or("model", "");
   if (model != "gpt2" && model != "llama") {
     keys.refuse("model",
@@ -171,10 +170,17 @@ bool has_tokenizer(const Checkpoint& checkpoint) {
   return has_gguf_vocabulary(checkpoint) || has_tokenizer(checkpoint.attachments);
 }
 
+void fail_without_tokenizer(const Checkpoint& checkpoint) {
+  throw UnsupportedError(
+      fmt::format("{} has no tokenizer: put tokenizer.json beside the weights, name one with "
+                  "OpenOptions::tokenizer_path, or work with token ids",
+                  checkpoint.path));
+}
+
 TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
-  if (!has_gguf_vocabulary(checkpoint) && has_tokenizer(checkpoint.attachments))
-    return spec_of_attachments(checkpoint);
-  return read_gguf_keys(checkpoint);
+  if (!has_tokenizer(checkpoint)) fail_without_tokenizer(checkpoint);
+  return has_gguf_vocabulary(checkpoint) ? read_gguf_keys(checkpoint)
+                                         : spec_of_attachments(checkpoint);
 }
 
 void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files) {

@@ -14,6 +14,8 @@ namespace limpid {
 
 // True if the checkpoint contains a tokenizer, of a known or an unknown kind.
 bool has_tokenizer(const Checkpoint& checkpoint);
+// Throws UnsupportedError, which says what to do.
+[[noreturn]] void fail_without_tokenizer(const Checkpoint& checkpoint);
 
 // Reads the tokenizer from the checkpoint's metadata or from its attachments (tokenizer_files.h),
 // with the stop ids of generation_config.json. Every GGUF key that changes the result is used or
@@ -22,7 +24,8 @@ bool has_tokenizer(const Checkpoint& checkpoint);
 //   add_{bos,eos}_token, add_space_prefix, remove_extra_whitespaces.
 // Stop ids are eos, eot and eom, and the control or user-defined tokens whose names llama.cpp
 // treats as an end of generation (docs/tokenizers.md). Throws FormatError naming file and key for
-// missing or contradictory values, UnsupportedError for another tokenizer model or pre-tokenizer.
+// missing or contradictory values, UnsupportedError for another tokenizer model or pre-tokenizer
+// and for a checkpoint without a tokenizer.
 TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint);
 
 // Builds the tokenizer of tokenizer_spec_from. If Tokenizer::create rejects the spec, throws a

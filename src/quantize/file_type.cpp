@@ -155,7 +155,7 @@ const FileType& file_type_from_name(std::string_view name) {
   if (lower == "q3_k" || lower == "q4_k" || lower == "q5_k") lower += "_m";
   const auto* found = std::ranges::find(kFileTypes, lower, &FileType::name);
   LIMPID_CHECK(ArgumentError, found != kFileTypes.end(), "unknown type '{}'; the types are {}",
-               name, file_type_names());
+               name, fmt::join(file_type_list(), ", "));
   return *found;
 }
 
@@ -165,8 +165,6 @@ std::vector<std::string> file_type_list() {
   for (const FileType& type : kFileTypes) names.emplace_back(type.name);
   return names;
 }
-
-std::string file_type_names() { return fmt::format("{}", fmt::join(file_type_list(), ", ")); }
 
 bool is_quantizable(std::string_view name, const Shape& shape) {
   if (shape.rank() < 2 || !name.ends_with("weight")) return false;

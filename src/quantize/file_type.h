@@ -39,8 +39,7 @@ struct FileType {
 // Accepts any case: "Q4_K_M". "q3_k", "q4_k" and "q5_k" mean the medium mixture. Throws
 // ArgumentError that lists the names.
 const FileType& file_type_from_name(std::string_view name);
-// Returns the list "f32, f16, bf16, q8_0, …".
-std::string file_type_names();
+// "f32", "f16", "bf16", "q8_0", …
 std::vector<std::string> file_type_list();
 
 // The facts about a model that the mixtures depend on.

@@ -27,7 +27,6 @@ class Importance {
   bool contains(std::string_view name) const { return columns_.contains(name); }
   const std::string& path() const { return path_; }  // of the file
   bool empty() const { return columns_.empty(); }
-  size_t size() const { return columns_.size(); }
 
  private:
   std::string path_;

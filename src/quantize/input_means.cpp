@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/check.h"
 #include "executor/executors.h"
@@ -38,8 +39,8 @@ constexpr std::string_view kText =
     "it at 220 degrees. La lune se lève sur la mer. Der Zug hat heute zehn Minuten Verspätung. "
     "今天天气很好，我们去公园散步。\n";
 
-constexpr uint64_t kMostCopies = uint64_t{512} << 20;  // bytes
-constexpr size_t kFewestTokens = 16;                   // for a useful mean
+constexpr size_t kTokensAtATime = 128;  // between two calls of `progress`
+constexpr size_t kFewestTokens = 16;    // for a useful mean
 
 std::vector<int32_t> tokens_for(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   LIMPID_CHECK(UnsupportedError, has_tokenizer(checkpoint), "the model has no tokenizer");
@@ -54,15 +55,6 @@ std::vector<int32_t> tokens_for(const Checkpoint& checkpoint, const DecoderSpec&
                  spec.vocab_size);
   }
   return tokens;
-}
-
-// Returns the number of tokens per step. The recorder copies the input of every matrix until the
-// step ends, so the copies of one step must fit into kMostCopies bytes.
-size_t tokens_per_step(const DecoderSpec& spec) {
-  const int64_t of_layer = 2 * spec.d_model + spec.n_heads * spec.head_dim + spec.d_ff;
-  const int64_t of_token = spec.n_layers * of_layer + spec.d_model + 2 * spec.vocab_size;
-  const auto bytes = static_cast<uint64_t>(of_token) * sizeof(float);
-  return std::max<size_t>(kMostCopies / bytes, 16);
 }
 
 // Computes the mean of each column, and the variance averaged over the columns: the mean of x^2
@@ -98,16 +90,13 @@ std::map<std::string, InputMean, std::less<>> run_over_text(
       Model::load(std::make_shared<const Checkpoint>(checkpoint), std::move(executor), load);
   const auto cache = model->make_cache(load.n_ctx, DType::kF32, DType::kF32);
   const SequenceId sequence = cache->add_sequence();
-  const size_t n_step = tokens_per_step(spec);
-  for (size_t begin = 0; begin < tokens.size(); begin += n_step) {
+  for (size_t begin = 0; begin < tokens.size(); begin += kTokensAtATime) {
     LIMPID_CHECK(ResourceError, !progress || progress(begin, tokens.size()),
                  "{}: measuring was cancelled", checkpoint.path);
-    const auto part = std::span(tokens).subspan(begin, std::min(n_step, tokens.size() - begin));
+    const auto part =
+        std::span(tokens).subspan(begin, std::min(kTokensAtATime, tokens.size() - begin));
     const StepItem item{sequence, part, StepItem::Outputs::kAll};
     model->step(*cache, {&item, 1});
-    // The first position attends only to itself, and its activations are unlike those of all other
-    // positions, so it is left out.
-    recorder.add_step(begin == 0 ? 1 : 0);
   }
   std::map<std::string, InputMean, std::less<>> means;
   for (const auto& [name, sums] : recorder.sums()) {
@@ -135,51 +124,28 @@ InputMeans measure_inputs(const Checkpoint& checkpoint, int n_threads,
   return result;
 }
 
-Weight InputRecorder::load_weight(const WeightSource& source) {
-  const Weight weight = inner().load_weight(source);
-  names_[weight.id] = source.name;
-  return weight;
-}
-
-void InputRecorder::begin_step() {
-  inputs_.clear();
-  inner().begin_step();
-}
-
-void InputRecorder::linear(const Activation& x, std::span<Projection> projections) {
-  Input input;
-  for (const Projection& projection : projections) {
-    const std::string& name = names_.at(projection.weight.id);
-    // GPT-2's Q, K and V are rows of the same tensor and have the same input.
-    if (std::ranges::find(input.tensors, name) == input.tensors.end())
-      input.tensors.push_back(name);
-  }
-  input.values = inner().scale(x, 1.0F);
-  inputs_.push_back(std::move(input));
-  inner().linear(x, projections);
-}
-
 // The sums are in f64, and their order is fixed: row by row, column by column.
-void InputRecorder::add_step(int64_t first_row) {
-  std::vector<float> values;
-  for (const Input& input : inputs_) {
-    const auto n_cols = static_cast<size_t>(input.values.cols());
-    values.resize(static_cast<size_t>(input.values.rows()) * n_cols);
-    inner().read(input.values, values);
-    for (const std::string& name : input.tensors) {
-      Sums& sums = sums_[name];
-      sums.values.resize(n_cols);
-      for (auto row = static_cast<size_t>(first_row) * n_cols; row < values.size(); row += n_cols) {
-        for (size_t i = 0; i < n_cols; ++i) {
-          const double value = values[row + i];
-          sums.values[i] += value;
-          sums.squares += value * value;
-        }
-        ++sums.n_rows;
+void InputRecorder::linear(const Activation& x, std::span<Projection> projections) {
+  const auto n_cols = static_cast<size_t>(x.cols());
+  std::vector<float> values(static_cast<size_t>(x.rows()) * n_cols);
+  inner().read(x, values);
+  const size_t first = inputs().positions.front() == 0 ? n_cols : 0;
+  // GPT-2's Q, K and V are rows of the same tensor and have the same input.
+  std::set<std::string> names;
+  for (const Projection& projection : projections) names.insert(source(projection.weight).name);
+  for (const std::string& name : names) {
+    Sums& sums = sums_[name];
+    sums.values.resize(n_cols);
+    for (size_t row = first; row < values.size(); row += n_cols) {
+      for (size_t i = 0; i < n_cols; ++i) {
+        const double value = values[row + i];
+        sums.values[i] += value;
+        sums.squares += value * value;
       }
+      ++sums.n_rows;
     }
   }
-  inputs_.clear();
+  inner().linear(x, projections);
 }
 
 }  // namespace limpid

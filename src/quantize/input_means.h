@@ -29,8 +29,9 @@
 
 namespace limpid {
 
-// An executor that adds up the inputs of each matrix. It copies the input of each `linear`, so
-// `linear` may throw ResourceError here.
+// An executor that adds up the inputs of each matrix, which it reads within the step. The first
+// position of a sequence attends only to itself, and its activations are unlike those of all other
+// positions, so it is left out. A step must want the outputs of all of its tokens.
 class InputRecorder final : public DelegatingExecutor {
  public:
   struct Sums {
@@ -41,25 +42,13 @@ class InputRecorder final : public DelegatingExecutor {
 
   using DelegatingExecutor::DelegatingExecutor;
 
-  // Adds the rows from `first_row` on of all inputs of the last step; call it after the step. Rows
-  // are added one by one in order, so that the sums do not depend on how the tokens were divided
-  // into steps.
-  void add_step(int64_t first_row);
-  // Sums by tensor name.
+  // Sums by tensor name. Rows are added one by one in order, so that the sums do not depend on how
+  // the tokens were divided into steps.
   const std::map<std::string, Sums>& sums() const { return sums_; }
 
-  Weight load_weight(const WeightSource& source) override;
-  void begin_step() override;
   void linear(const Activation& x, std::span<Projection> projections) override;
 
  private:
-  struct Input {
-    std::vector<std::string> tensors;
-    Activation values;  // a copy; values can be read back only after the step
-  };
-
-  std::map<int32_t, std::string> names_;  // of the weights, by id
-  std::vector<Input> inputs_;             // of the last step
   std::map<std::string, Sums> sums_;
 };
 
@@ -80,9 +69,8 @@ struct InputMeans {
 std::string_view calibration_text();
 
 // Runs the canonical `checkpoint` once over a short built-in text with its unquantised weights. A
-// matrix that is only used for look-ups, or whose input is not finite, gets no mean. The weights
-// are read once, unless copies of the activations would take more than half a GiB; the pages of the
-// files are released afterwards. The result is the same on every machine and for any number of
+// matrix that is only used for look-ups, or whose input is not finite, gets no mean. The pages of
+// the files are released afterwards. The result is the same on every machine and for any number of
 // threads. `progress` receives the tokens done and the total; returning false cancels
 // (ResourceError). Throws the errors of Model::load, except that an UnsupportedError is stored in
 // `not_measured`.

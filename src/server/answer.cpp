@@ -38,6 +38,7 @@ class AnswerInProgress {
         metrics_(*served_->metrics),
         stream_(stream),
         n_left_(n_choices),
+        since_prompt_(n_choices),
         since_token_(n_choices),
         prompt_told_(n_choices, 0) {
     results_.choices.resize(n_choices);
@@ -70,8 +71,9 @@ class AnswerInProgress {
 
   void progress(PromptProgress progress) {
     const std::lock_guard lock(mutex_);
-    if (progress.n_done == progress.n_found) since_prompt_ = {};
-    if (progress.n_done > progress.n_found) progress.seconds = since_prompt_.seconds();
+    Stopwatch& since_prompt = since_prompt_[progress.choice];
+    if (progress.n_done == progress.n_found) since_prompt = {};
+    if (progress.n_done > progress.n_found) progress.seconds = since_prompt.seconds();
     if (stream_ && !has_failed_) reply_->write(shape_->progress(progress));
   }
 
@@ -141,18 +143,16 @@ class AnswerInProgress {
     if (choice % n_each() == 0) results_.n_cached_tokens += timings.n_reused;
     results_.n_generated += timings.n_generated;
     const bool was_left = result.stop_reason == StopReason::kCancelled && !has_failed_;
-    if (was_left && !std::exchange(was_left_, true)) metrics_.n_cancelled.add(1);
+    if (was_left && !std::exchange(was_left_, true)) metrics_.n_cancelled += 1;
     if (timings.n_prompt + timings.n_reused == 0) return;  // it ended before its first token
-    metrics_.add({static_cast<double>(timings.n_prompt), static_cast<double>(timings.n_reused),
-                  timings.prompt_seconds, static_cast<double>(timings.n_generated),
-                  timings.generation_seconds});
+    metrics_.add(timings);
   }
 
   // Nothing follows a failure, so the other choices end too.
   void tell_failure(const ApiError& error) {
     if (std::exchange(has_failed_, true)) return;
     for (const CancelToken& choice : cancels_) choice.cancel();
-    metrics_.n_failed.add(1);
+    metrics_.n_failed += 1;
     if (stream_ && has_started_) {
       reply_->write(shape_->failure(error));
       reply_->end();
@@ -168,11 +168,11 @@ class AnswerInProgress {
   const bool stream_;
   const Stopwatch since_submitted_;
   std::mutex mutex_;  // guards what follows
-  Stopwatch since_prompt_;
   bool has_started_ = false, has_token_ = false, has_failed_ = false, was_left_ = false;
   size_t n_left_;                     // choices that have not ended
   std::vector<CancelToken> cancels_;  // of the choices so far
   // Of each choice:
+  std::vector<Stopwatch> since_prompt_;                // since the evaluation of its prompt began
   std::vector<std::optional<Stopwatch>> since_token_;  // the last one
   std::vector<char> prompt_told_;
   AnswerResults results_;
@@ -219,7 +219,7 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
         fmt::format("n is {}, and there are {} prompts: a request has at most {} answers", n_each,
                     prompts.size(), kMostAnswers),
         "n");
-  served->metrics->n_requests.add(1);
+  served->metrics->n_requests += 1;
   const std::shared_ptr<const AdapterMix> mix = adapter_mix(*served, settings);
   const auto progress = std::make_shared<AnswerInProgress>(
       served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);

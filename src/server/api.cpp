@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/text.h"
 #include "server/web_files.h"
 
 namespace limpid {
@@ -61,7 +62,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/messages/count_tokens", anthropic_count_tokens},
     {"POST", "/api/chat", ollama_chat},
     {"POST", "/api/generate", ollama_generate},
-    {"POST", "/api/embed", ollama_embed},
+    {"POST", "/api/embed", embeddings},
     {"GET", "/api/tags", ollama_tags},
     {"GET", "/api/version", ollama_version},
     {"POST", "/predict", vertex_predict},
@@ -95,8 +96,7 @@ const Route& route_of(const HttpRequest& request) {
 // query serves a POST whose body names none, as that of /predict.
 std::string asked_model(const Api& api, const HttpRequest& request) {
   if (api.shelf().size() < 2) return "";
-  const size_t begin = std::min(request.body.find_first_not_of(" \t\r\n"), request.body.size());
-  const bool has_object = request.method == "POST" && request.body.substr(begin, 1) == "{";
+  const bool has_object = request.method == "POST" && trimmed_left(request.body).starts_with('{');
   const std::string name = has_object ? JsonBody(request.body).string_or_empty("model") : "";
   return name.empty() ? query_value(request.query, "model") : name;
 }

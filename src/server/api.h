@@ -124,7 +124,6 @@ void anthropic_messages(const ApiCall& call);
 void anthropic_count_tokens(const ApiCall& call);
 void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
-void ollama_embed(const ApiCall& call);
 void ollama_tags(const ServerCall& call);
 void ollama_version(const ServerCall& call);
 void vertex_predict(const ApiCall& call);

@@ -7,33 +7,19 @@
 
 #include "base/check.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "server/http_text.h"
 
 namespace limpid {
-namespace {
 
-std::string hash_of(std::string_view key) {
-  Sha256 hash;
-  hash.update(std::as_bytes(std::span(key)));
-  return hash.hex();
-}
-
-std::string_view without_blanks(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t\r";
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  return line.substr(0, line.find_last_not_of(kBlanks) + 1);
-}
-
-}  // namespace
-
-void ApiKeys::add(std::string_view key) { hashes_.push_back(hash_of(key)); }
+void ApiKeys::add(std::string_view key) { hashes_.push_back(sha256_of(key)); }
 
 void ApiKeys::add_file(const std::string& path) {
   std::ifstream file(path);
   LIMPID_CHECK(ResourceError, file.is_open(), "[server] cannot read the file of keys {}", path);
   const size_t n_before = hashes_.size();
   for (std::string line; std::getline(file, line);) {
-    const std::string_view key = without_blanks(line);
+    const std::string_view key = trimmed(line);
     if (!key.empty() && key.front() != '#') add(key);
   }
   LIMPID_CHECK(ArgumentError, hashes_.size() > n_before, "[server] {} holds no key", path);
@@ -44,7 +30,7 @@ void ApiKeys::add_file(const std::string& path) {
 // byte by byte, and without an early end. All keys are looked at, so that the time does not tell
 // which one it was.
 bool ApiKeys::contains(std::string_view key) const {
-  const std::string hash = hash_of(key);
+  const std::string hash = sha256_of(key);
   bool found = false;
   for (const std::string& known : hashes_)
     found = CRYPTO_memcmp(hash.data(), known.data(), hash.size()) == 0 || found;

@@ -37,9 +37,6 @@ struct HttpRequest {
   std::string_view header(std::string_view name) const;
 };
 
-// The parts of "a, b" that are not empty, without blanks around them.
-std::vector<std::string> split_list(std::string_view list, char separator = ',');
-
 // The value of `name` in a query "a=1&b=%20", with %XX and + replaced; "" when it is absent.
 std::string query_value(std::string_view query, std::string_view name);
 

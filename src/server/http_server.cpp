@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "server/http.h"
 #include "server/http_connection.h"
 

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <ctime>
 
+#include "base/text.h"
+
 namespace limpid {
 namespace {
 
@@ -42,18 +44,6 @@ bool is_listed(std::string_view host, const std::vector<std::string>& list) {
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-std::vector<std::string> split_list(std::string_view list, char separator) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    std::string_view part = list.substr(0, list.find(separator));
-    list.remove_prefix(std::min(list.size(), part.size() + 1));
-    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-    part = part.substr(0, part.find_last_not_of(' ') + 1);
-    if (!part.empty()) parts.emplace_back(part);
-  }
-  return parts;
 }
 
 std::string_view HttpRequest::header(std::string_view name) const {

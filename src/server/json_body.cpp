@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/json_text.h"
+#include "base/text.h"
 
 namespace limpid {
 
@@ -54,8 +55,8 @@ const std::string& JsonField::string() const {
   return value_->get_ref<const std::string&>();
 }
 
-std::vector<JsonField> JsonField::elements() const {
-  if (!value_->is_array()) fail("must be an array");
+std::vector<JsonField> JsonField::elements(std::string_view expected) const {
+  if (!value_->is_array()) fail(fmt::format("must be {}", expected));
   const auto prefix = std::make_shared<const std::string>(name());
   std::vector<JsonField> fields;
   for (size_t i = 0; i < value_->size(); ++i)
@@ -117,7 +118,7 @@ std::string JsonField::string_or_empty(std::string_view key) const {
 std::string content_text(const JsonField& content, std::string_view between) {
   if (content.json().is_string()) return content.string();
   std::string text;
-  for (const JsonField& part : content.elements()) {
+  for (const JsonField& part : content.elements("a string or an array")) {
     const auto type = part.find("type");
     const bool is_text = type && (type->string() == "text" || type->string() == "input_text" ||
                                   type->string() == "output_text");
@@ -132,8 +133,7 @@ std::string content_text(const JsonField& content, std::string_view between) {
 }
 
 Json parse_body(std::string_view body) {
-  if (body.find_first_not_of(" \t\r\n") == std::string_view::npos)
-    throw ApiError(400, "the body is empty, and must be a JSON object");
+  if (trimmed(body).empty()) throw ApiError(400, "the body is empty, and must be a JSON object");
   Json json;
   try {
     json = parse_json(body, "body");

@@ -29,8 +29,9 @@ class JsonField {
   int64_t integer(int64_t least, int64_t most) const;
   bool boolean() const;
   const std::string& string() const;
-  std::vector<JsonField> elements() const;  // of an array
-  std::vector<JsonField> members() const;   // of an object
+  // Of an array; `expected` is what else the field may be, for the message.
+  std::vector<JsonField> elements(std::string_view expected = "an array") const;
+  std::vector<JsonField> members() const;  // of an object
   // The member `key` of an object; nothing when it is absent or null.
   std::optional<JsonField> find(std::string_view key) const;
   // The same, for a member that must be there.

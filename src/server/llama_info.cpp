@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "server/openai_shapes.h"
 
 namespace limpid {

@@ -35,9 +35,7 @@ void print_head(std::string_view name, std::string_view help, std::string_view t
   out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-double rate(double amount, const Counter& seconds) {
-  return seconds.value() > 0 ? amount / seconds.value() : 0;
-}
+double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
 
 // model="a", with the escapes of the format; "" for no name.
 std::string label_of(std::string_view model) {
@@ -65,7 +63,7 @@ class MetricsPrinter {
   }
   void counter(std::string_view name, std::string_view help, Counter Metrics::*counter) {
     numbers(name, help, "counter",
-            [counter](const ModelMetrics& model) { return (model.metrics.*counter).value(); });
+            [counter](const ModelMetrics& model) { return (model.metrics.*counter).load(); });
   }
   template <typename Value>
   void gauge(std::string_view name, std::string_view help, Value value) {
@@ -120,23 +118,26 @@ Metrics::Metrics()
       answer_sizes(kTokens),
       context_sizes(kTokens) {}
 
-void Metrics::add(const Finished& finished) {
-  n_prompt_tokens.add(finished.n_prompt);
-  n_reused_tokens.add(finished.n_reused);
-  prompt_seconds.add(finished.prompt_seconds);
-  n_generated_tokens.add(finished.n_generated);
-  generation_seconds.add(finished.generation_seconds);
-  prompt_sizes.observe(finished.n_prompt + finished.n_reused);
-  reused_sizes.observe(finished.n_reused);
-  answer_sizes.observe(finished.n_generated);
-  const double n_context = finished.n_prompt + finished.n_reused + finished.n_generated;
+void Metrics::add(const GenerationTimings& finished) {
+  const auto n_prompt = static_cast<double>(finished.n_prompt);
+  const auto n_reused = static_cast<double>(finished.n_reused);
+  const auto n_generated = static_cast<double>(finished.n_generated);
+  n_prompt_tokens += n_prompt;
+  n_reused_tokens += n_reused;
+  prompt_seconds += finished.prompt_seconds;
+  n_generated_tokens += n_generated;
+  generation_seconds += finished.generation_seconds;
+  prompt_sizes.observe(n_prompt + n_reused);
+  reused_sizes.observe(n_reused);
+  answer_sizes.observe(n_generated);
+  const double n_context = n_prompt + n_reused + n_generated;
   context_sizes.observe(n_context);
   most_context.observe(n_context);
 }
 
 void Metrics::add_embedded(double n_tokens) {
-  n_prompt_tokens.add(n_tokens);
-  n_embedded_tokens.add(n_tokens);
+  n_prompt_tokens += n_tokens;
+  n_embedded_tokens += n_tokens;
   prompt_sizes.observe(n_tokens);
 }
 
@@ -151,15 +152,14 @@ std::string metrics_text(std::span<const ModelMetrics> models) {
               &Metrics::generation_seconds);
   out.counter("llamacpp:prompt_tokens_cached_total", "Prompt tokens that were in the KV cache.",
               &Metrics::n_reused_tokens);
-  out.gauge(
-      "llamacpp:prompt_tokens_seconds", "Prompt tokens a second.", [](const ModelMetrics& model) {
-        const Metrics& of = model.metrics;  // of embeddings the time is not measured
-        return rate(of.n_prompt_tokens.value() - of.n_embedded_tokens.value(), of.prompt_seconds);
-      });
+  out.gauge("llamacpp:prompt_tokens_seconds", "Prompt tokens a second.",
+            [](const ModelMetrics& model) {
+              const Metrics& of = model.metrics;  // of embeddings the time is not measured
+              return rate(of.n_prompt_tokens - of.n_embedded_tokens, of.prompt_seconds);
+            });
   out.gauge("llamacpp:predicted_tokens_seconds", "Generated tokens a second.",
             [](const ModelMetrics& model) {
-              return rate(model.metrics.n_generated_tokens.value(),
-                          model.metrics.generation_seconds);
+              return rate(model.metrics.n_generated_tokens, model.metrics.generation_seconds);
             });
   out.usage("llamacpp:n_decode_total", "Passes over the weights.", "counter", &Usage::n_passes);
   out.gauge("llamacpp:n_busy_slots_per_decode", "Sequences of a pass, on average.",

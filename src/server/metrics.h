@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "generate/scheduler.h"
+#include "limpid/generation.hpp"
 
 namespace limpid {
 
@@ -29,14 +30,7 @@ class Histogram {
   std::atomic<double> sum_ = 0;
 };
 
-class Counter {
- public:
-  void add(double amount) { value_ += amount; }
-  double value() const { return value_; }
-
- private:
-  std::atomic<double> value_ = 0;
-};
+using Counter = std::atomic<double>;
 
 // The largest observed value; 0 before the first. May be used by many threads.
 class Maximum {
@@ -58,11 +52,7 @@ struct Metrics {
   Metrics();
 
   // Of one finished continuation.
-  struct Finished {
-    double n_prompt = 0, n_reused = 0, prompt_seconds = 0;
-    double n_generated = 0, generation_seconds = 0;
-  };
-  void add(const Finished& finished);
+  void add(const GenerationTimings& finished);
   // The text of an embedding: a prompt without an answer.
   void add_embedded(double n_tokens);
 

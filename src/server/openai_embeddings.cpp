@@ -74,7 +74,7 @@ class EmbeddingsInProgress {
     const std::lock_guard lock(mutex_);
     if (error) fail(as_api_error(error));
     const bool was_left = embedding.empty() && !has_failed_;
-    if (was_left && !std::exchange(was_left_, true)) served_->metrics->n_cancelled.add(1);
+    if (was_left && !std::exchange(was_left_, true)) served_->metrics->n_cancelled += 1;
     if (!embedding.empty()) served_->metrics->add_embedded(static_cast<double>(sizes_[i]));
     embeddings_[i].assign(embedding.begin(), embedding.end());
     if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", dump_json(whole())});
@@ -92,7 +92,7 @@ class EmbeddingsInProgress {
  private:
   void fail(const ApiError& error) {
     if (std::exchange(has_failed_, true)) return;
-    served_->metrics->n_failed.add(1);
+    served_->metrics->n_failed += 1;
     reply_->send(error_answer(settings_.style, error));
   }
 
@@ -127,12 +127,15 @@ class EmbeddingsInProgress {
   bool has_failed_ = false, was_left_ = false;
 };
 
-void answer_embeddings(const ApiCall& call, ApiStyle style) {
+}  // namespace
+
+void embeddings(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const JsonField input = body.required("input");
-  const EmbeddingSettings settings = read_embedding_settings(body, style, call.served);
+  const EmbeddingSettings settings =
+      read_embedding_settings(body, style_of(call.request.path), call.served);
   auto texts = read_prompts(call.served, input);
-  call.served.metrics->n_requests.add(1);
+  call.served.metrics->n_requests += 1;
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
   for (const auto& text : texts) progress->count_tokens(text.size());
   std::vector<GenerationService::Id> ids;
@@ -152,10 +155,5 @@ void answer_embeddings(const ApiCall& call, ApiStyle style) {
   }
   call.reply->on_gone([served = call.loan, ids] { served->service->cancel(ids); });
 }
-
-}  // namespace
-
-void embeddings(const ApiCall& call) { answer_embeddings(call, ApiStyle::kOpenAi); }
-void ollama_embed(const ApiCall& call) { answer_embeddings(call, ApiStyle::kOllama); }
 
 }  // namespace limpid

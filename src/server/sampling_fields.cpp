@@ -30,10 +30,10 @@ constexpr size_t kMostStopBytes = 16 << 10;  // of all of them: each choice has 
 constexpr size_t kMostBiases = 16 << 10;     // likewise
 
 // A number or `false`. -100 and less ban the token, as `false` does.
-float read_bias(const JsonField& field, const Json& bias) {
+float read_bias(const JsonField& bias) {
   constexpr float kBan = -std::numeric_limits<float>::infinity();
-  if (bias == false) return kBan;
-  const auto value = static_cast<float>(JsonField(bias, field.name()).number(-kAny, kAny));
+  if (bias.json() == false) return kBan;
+  const auto value = static_cast<float>(bias.number(-kAny, kAny));
   return value <= -100 ? kBan : value;
 }
 
@@ -61,7 +61,8 @@ void read_stop(const JsonField& field, FieldTarget target) {
   if (field.json().is_string()) {
     stop.push_back(field.string());
   } else {
-    for (const JsonField& entry : field.elements()) stop.push_back(entry.string());
+    for (const JsonField& entry : field.elements("a string or an array"))
+      stop.push_back(entry.string());
   }
   if (stop.size() > kMostStops) field.fail(fmt::format("has more than {} texts", kMostStops));
   size_t n_bytes = 0;
@@ -74,19 +75,19 @@ void read_logit_bias(const JsonField& field, FieldTarget target) {
   auto& biases = target.settings.generation.sampler.logit_bias;
   biases.clear();
   if (field.json().is_object()) {
-    for (const auto& [name, bias] : field.json().items())
-      add_named(field, name, read_bias(field, bias), target);
+    for (const JsonField& bias : field.members())
+      add_named(bias, std::string(bias.key()), read_bias(bias), target);
   } else {
-    for (const JsonField& pair : field.elements()) {
-      if (!pair.json().is_array() || pair.json().size() != 2) pair.fail("must be [token, bias]");
-      const Json& token = pair.json()[0];
-      const float bias = read_bias(pair, pair.json()[1]);
+    for (const JsonField& entry : field.elements("an object or an array")) {
+      const std::vector<JsonField> pair = entry.elements("[token, bias]");
+      if (pair.size() != 2) entry.fail("must be [token, bias]");
+      const JsonField& token = pair[0];
+      const float bias = read_bias(pair[1]);
       // A string is a text here even if it has only digits; an id is a number.
-      if (token.is_string()) {
-        add_text(pair, token.get<std::string>(), bias, target);
+      if (token.json().is_string()) {
+        add_text(token, token.string(), bias, target);
       } else {
-        const int64_t id =
-            JsonField(token, pair.name()).integer(0, std::numeric_limits<TokenId>::max());
+        const int64_t id = token.integer(0, std::numeric_limits<TokenId>::max());
         biases.push_back({static_cast<TokenId>(id), bias});
       }
     }
@@ -120,7 +121,7 @@ void read_samplers(const JsonField& field, FieldTarget target) {
       if (letter != 'd') add(found == by_letter.end() ? std::string(1, letter) : found->second);
     }
   } else {
-    for (const JsonField& entry : field.elements())
+    for (const JsonField& entry : field.elements("a string or an array"))
       add(entry.string() == "typical_p" ? "typ_p" : entry.string());
   }
   target.settings.generation.sampler.order = order;
@@ -137,7 +138,7 @@ void follow(const JsonField& field, const std::string& grammar, FieldTarget targ
   try {
     custom.push_back(make_grammar_sampler(grammar, *target.tokenizer));
   } catch (const ArgumentError& error) {
-    field.fail(without_part(error));
+    field.fail("is not valid: " + without_part(error));
   }
 }
 

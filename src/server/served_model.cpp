@@ -138,7 +138,7 @@ std::optional<std::string> prompt_text(const JsonField& field) {
 std::vector<TokenId> read_prompt(const ServedModel& served, const JsonField& field) {
   if (const auto text = prompt_text(field)) return served.tokenizer().encode(*text);
   std::vector<TokenId> ids;
-  for (const JsonField& part : field.elements()) {
+  for (const JsonField& part : field.elements("a string or an array")) {
     const EncodeOptions options{.add_special = ids.empty(), .at_start = ids.empty()};
     if (const auto text = prompt_text(part)) {
       served.tokenizer().encode(*text, options, ids);
@@ -163,9 +163,9 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
       field.fail(fmt::format("has more than {} prompts", kMostPrompts));
     for (const JsonField& element : elements) prompts.push_back(read_prompt(served, element));
   }
-  if (prompts.empty()) field.fail("has no prompt");
+  if (prompts.empty()) field.fail("is empty: give at least one prompt");
   for (const auto& prompt : prompts) {
-    if (prompt.empty()) field.fail("has an empty prompt: give at least one token");
+    if (prompt.empty()) field.fail("has a prompt without tokens: give at least one token");
   }
   return prompts;
 }
@@ -228,12 +228,7 @@ std::string render_messages(const ServedModel& served, const JsonField& messages
   TemplateInputs& inputs = chat.inputs;
   inputs.tools = tools;
   if (!tools.is_null()) inputs.extra["functions"] = tools.dump();
-  const TokenizerSpec& spec = served.tokenizer().spec();
-  const auto spelled = [&](std::optional<TokenId> id) {
-    return id ? std::string(served.tokenizer().bytes_of(*id, true)) : std::string();
-  };
-  inputs.bos_token = spelled(spec.bos);
-  inputs.eos_token = spelled(spec.eos);
+  add_bos_and_eos(inputs, served.tokenizer().spec());
   return with_template(served, messages, [&](const ChatTemplate& chat_template) {
     return chat_template.render(inputs) + chat.begun;
   });

@@ -95,13 +95,14 @@ struct ScaleFit {
   float error = std::numeric_limits<float>::infinity();  // sum of w * (x - scale * q)^2
 };
 
-// The error of x = scale * q, with the q nearest to x / scale.
-template <typename Levels, int N>
-float error_of(const Group<N>& x, const Group<N>& weights, float scale) {
+// The error of x = scale * q, or of x = scale * q + offset, with the nearest levels q.
+template <typename Levels, int N, typename... Offset>
+float error_of(const Group<N>& x, const Group<N>& weights, float scale, Offset... offset) {
   const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
   Float4 error = {};
   for (int i = 0; i < Group<N>::kRegisters; ++i) {
-    const Float4 rest = x.lanes[i] - all_lanes(scale) * Levels::nearest(x.lanes[i] * inverse);
+    const Float4 above = (x.lanes[i] - ... - all_lanes(offset));
+    const Float4 rest = above - all_lanes(scale) * Levels::nearest(above * inverse);
     error += weights.lanes[i] * rest * rest;
   }
   return sum_lanes(error);
@@ -166,20 +167,6 @@ struct AffineFit {
   float error = std::numeric_limits<float>::infinity();  // sum of w * (x - scale * q - offset)^2
 };
 
-// The error of x = scale * q + offset with the nearest q of 0, ..., Top.
-template <int Top, int N>
-float error_of(const Group<N>& x, const Group<N>& weights, float scale, float offset) {
-  const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-  Float4 error = {};
-  for (int i = 0; i < Group<N>::kRegisters; ++i) {
-    const Float4 above = x.lanes[i] - all_lanes(offset);
-    const Float4 q = round_to_even(clamp(above * inverse, 0, Top));
-    const Float4 rest = above - all_lanes(scale) * q;
-    error += weights.lanes[i] * rest * rest;
-  }
-  return sum_lanes(error);
-}
-
 // Sums over a group that do not depend on the levels.
 struct GroupMoments {
   float weight = 0;    // sum of w
@@ -231,6 +218,7 @@ AffineFit best_affine_for(const Group<N>& x, const Group<N>& weights, const Grou
 // a sign.
 template <int Top, bool NoneAbove, int N>
 AffineFit fit_affine(const Group<N>& x, const Group<N>& weights) {
+  using Levels = UniformLevels<0, Top>;
   constexpr int kRounds = 4;
   // Each start puts level 0 this many steps above the smallest number, and level Top this many
   // steps below the largest (negative: outside of the range). With few levels the best ones lie
@@ -253,13 +241,13 @@ AffineFit fit_affine(const Group<N>& x, const Group<N>& weights) {
   const float high = std::fmax(std::fmax(high4[0], high4[1]), std::fmax(high4[2], high4[3]));
   if (NoneAbove && low > 0) low = 0;
   const float range = high - low;
-  if (!(range > 0)) return {0, low, error_of<Top>(x, weights, 0, low)};
+  if (!(range > 0)) return {0, low, error_of<Levels>(x, weights, 0, low)};
   const GroupMoments moments = moments_of(x, weights);
-  AffineFit best{range / Top, low, error_of<Top>(x, weights, range / Top, low)};
+  AffineFit best{range / Top, low, error_of<Levels>(x, weights, range / Top, low)};
   const auto consider = [&](AffineFit fit) {
     if (fit.scale < 0) return;
     if (NoneAbove && fit.offset > 0) fit.offset = 0;
-    fit.error = error_of<Top>(x, weights, fit.scale, fit.offset);
+    fit.error = error_of<Levels>(x, weights, fit.scale, fit.offset);
     if (fit.error < best.error) best = fit;
   };
   const float step = range / Top;

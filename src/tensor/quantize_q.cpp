@@ -31,22 +31,17 @@ float search_block(const float* values, const BlockColumns& columns, float (&lev
   return scale;
 }
 
-struct ScaleAndOffset {
-  float scale;
-  float offset;
-};
-
 // Finds the scale and the offset of x = scale * level + offset, and writes the levels, which are in
 // 0, ..., Top.
 template <int Top>
-ScaleAndOffset search_affine_block(const float* values, const BlockColumns& columns,
-                                   float (&levels)[kBlock]) {
+AffineFit search_affine_block(const float* values, const BlockColumns& columns,
+                              float (&levels)[kBlock]) {
   const auto x = Group<kBlock>::load(values);
-  const AffineFit fit = fit_affine<Top, false>(x, block_weights(x, columns.importance));
-  const float scale = rounded_to_half(fit.scale);
-  const float offset = rounded_to_half(fit.offset);
-  choose_levels<UniformLevels<0, Top>>(x, scale, offset, columns, levels);
-  return {scale, offset};
+  AffineFit fit = fit_affine<Top, false>(x, block_weights(x, columns.importance));
+  fit.scale = rounded_to_half(fit.scale);
+  fit.offset = rounded_to_half(fit.offset);
+  choose_levels<UniformLevels<0, Top>>(x, fit.scale, fit.offset, columns, levels);
+  return fit;
 }
 
 // Packs the low four bits of 32 levels: those of element j < 16 into the low nibble of byte j,
@@ -75,7 +70,7 @@ void quantize_nibbles(const float* values, const BlockColumns& columns, Block& b
   constexpr int kLow = -(kTop + 1) / 2;
   float levels[kBlock];
   if constexpr (requires { block.m; }) {
-    const ScaleAndOffset found = search_affine_block<kTop>(values, columns, levels);
+    const AffineFit found = search_affine_block<kTop>(values, columns, levels);
     block.d = to_half(found.scale);
     block.m = to_half(found.offset);
   } else {

@@ -69,8 +69,8 @@ void choose_integers(const WeighedGroups<N>& groups, const AffineFit* fits, Affi
         const float scale = near_scale + static_cast<float>(i);
         const float minimum = near_minimum + static_cast<float>(j);
         if (scale != limited(scale) || minimum != limited(minimum)) continue;
-        const float error =
-            error_of<Top>(groups.x[g], groups.weights[g], block.d * scale, -(block.dmin * minimum));
+        const float error = error_of<UniformLevels<0, Top>>(
+            groups.x[g], groups.weights[g], block.d * scale, -(block.dmin * minimum));
         if (error < least) {
           least = error;
           block.scale[g] = scale;

@@ -48,7 +48,6 @@ class PlainBlock {
   }
   // Collects the top bits of eight bytes into the low eight bits.
   static Mask gather(uint64_t top) {
-    if constexpr (std::endian::native == std::endian::big) top = __builtin_bswap64(top);
     return static_cast<Mask>((top >> 7) * 0x0102040810204080 >> 56);
   }
   std::array<uint64_t, 2> words_;

@@ -8,14 +8,6 @@
 #include "tokenizer/pre_tokenizer_scanners.h"
 
 namespace limpid {
-namespace {
-
-// Returns the number of bytes that a spelling represents: one per character.
-uint32_t n_bytes_of(std::string_view spelling) {
-  return static_cast<uint32_t>(unicode::n_characters(spelling));
-}
-
-}  // namespace
 
 ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
   std::string bytes;
@@ -83,8 +75,8 @@ void ByteLevelBpe::build_merges() {
     LIMPID_CHECK(ArgumentError,
                  pairs.insert(*left_id, *right_id, static_cast<uint32_t>(i), *joined_id),
                  "[tokenizer] merges[{}] is a duplicate", i);
-    merges.push_back(
-        {*left_id, *right_id, static_cast<uint32_t>(i), *joined_id, n_bytes_of(joined)});
+    merges.push_back({*left_id, *right_id, static_cast<uint32_t>(i), *joined_id,
+                      static_cast<uint32_t>(joined.size())});
   }
   bpe_ = LinearBpe(byte_ids_, std::move(merges));
 }

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "jinja/interpreter.h"
 #include "jinja/parser.h"
-#include "jinja/unicode_text.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -23,7 +23,7 @@ std::string with_place(std::string_view problem, std::string_view source, size_t
   at = std::min(at, source.size());
   const std::string_view before = source.substr(0, at);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const auto column = jinja::count_code_points(before.substr(before.rfind('\n') + 1)) + 1;
+  const auto column = unicode::n_characters(before.substr(before.rfind('\n') + 1)) + 1;
   return fmt::format("{} (chat template, line {}, column {})", problem, line, column);
 }
 

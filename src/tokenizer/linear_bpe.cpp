@@ -49,13 +49,8 @@ class LinearBpe::Builder {
 
   // Returns the two tokens that the bytes merge into, or kNoHalves if there are not exactly two.
   Halves halves_of(std::string_view bytes) {
-    symbols_.clear();
-    for (const char c : bytes) {
-      symbols_.push_back(bpe_.byte_ids_[static_cast<uint8_t>(c)]);
-      if (symbols_.back() < 0) return kNoHalves;
-    }
-    merger_.merge(bpe_, symbols_);
-    return symbols_.size() == 2 ? Halves(symbols_[0], symbols_[1]) : kNoHalves;
+    const std::span<const TokenId> tokens = bpe_.encode_by_merging(bytes, work_);
+    return tokens.size() == 2 ? Halves(tokens[0], tokens[1]) : kNoHalves;
   }
   std::string_view bytes_of(TokenId id) const {
     return std::string_view(bytes_).substr(begins_[static_cast<size_t>(id)], bpe_.size_of(id));
@@ -90,8 +85,7 @@ class LinearBpe::Builder {
   std::string bytes_;           // of the tokens that are made
   std::vector<size_t> begins_;  // by id
   std::vector<TokenId> made_;
-  std::vector<TokenId> symbols_;
-  Merger merger_;
+  Work work_;
 };
 
 // Several merges of the list can form the same token. Only one of them happens when the token's
@@ -100,7 +94,7 @@ LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge
   TokenId last = std::max(*std::max_element(byte_ids.begin(), byte_ids.end()), 0);
   for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
   Builder builder(*this, byte_ids, last, merges.size());
-  // Both parts of a token are shorter than the token, so their origins are known before its own.
+  // Parts come before what they are parts of, so their origins are known before its own.
   std::ranges::stable_sort(merges, {}, &Merge::size);
   constexpr Halves kUnknown{-2, -2};
   std::vector<Halves> halves(origins_.size(), kUnknown);  // by id

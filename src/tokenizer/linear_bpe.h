@@ -48,7 +48,7 @@ class LinearBpe {
     TokenId left, right;  // -1: any two tokens that give `bytes`
     uint32_t rank;
     TokenId merged;
-    uint32_t size;                // of the merged token, in bytes
+    uint32_t size;                // of the merged token: more than that of each of its parts
     std::string_view bytes = {};  // of the merged token; only where left and right are -1
   };
   // The working memory of the search: one per thread, used with one LinearBpe only.

@@ -129,9 +129,9 @@ std::optional<std::vector<float>> merge_scores(const TokenizerSpec& spec) {
   std::vector<bool> made(spec.pieces.size(), false);
   size_t n_made = 0;
   for (size_t i = 0; i < spec.merges.size();) {
-    std::string joined = spec.merges[i];
-    joined.erase(std::min(joined.find(' '), joined.size() - 1), 1);
-    const auto found = pieces.find(joined);
+    const auto parts = halves_of_merge(spec.merges[i]);
+    if (!parts) return std::nullopt;
+    const auto found = pieces.find(std::string(parts->first).append(parts->second));
     if (!found || made[*found]) return std::nullopt;
     const size_t id = *found;
     std::vector<std::string> ways;

@@ -1,37 +1,18 @@
 #include "tokenizer/meta_slices.h"
 
 #include <cstdint>
-#include <cstring>
 
 #include "tokenizer/unicode.h"
 
 namespace limpid {
 namespace {
 
-constexpr size_t kSliceCharacters = 400'000;
+constexpr int64_t kSliceCharacters = 400'000;
 constexpr size_t kRunCharacters = 25'000;
 
 // Python's str.isspace: White_Space and the four information separators.
 bool is_space(char32_t c) {
   return (c >= 0x1C && c <= 0x1F) || (unicode::properties_of(c) & unicode::kSpace) != 0;
-}
-
-// Returns the end of the first `count` characters from p on, or `end`.
-const char* skip_characters(const char* p, const char* end, size_t count) {
-  while (p < end && count > 0) {
-    uint64_t word = 0;
-    if (end - p >= 8 && count >= 8) {
-      std::memcpy(&word, p, 8);
-      if ((word & 0x8080808080808080U) == 0) {
-        p += 8;
-        count -= 8;
-        continue;
-      }
-    }
-    p += unicode::decode(p, end).size;
-    --count;
-  }
-  return p;
 }
 
 // Returns the start of the last run (of white space or of other characters) between p and `limit`,
@@ -83,14 +64,12 @@ void cut_runs(const char* p, const char* const end,
 
 void for_each_meta_slice(std::string_view text,
                          const std::function<void(std::string_view)>& on_slice) {
-  const char* p = text.data();
-  const char* const end = p + text.size();
-  while (p < end) {
-    const char* const next = static_cast<size_t>(end - p) <= kSliceCharacters
-                                 ? end
-                                 : skip_characters(p, end, kSliceCharacters);
-    cut_runs(p, next, on_slice);
-    p = next;
+  while (!text.empty()) {
+    const size_t size = std::ssize(text) <= kSliceCharacters
+                            ? text.size()
+                            : unicode::character_offset(text, kSliceCharacters);
+    cut_runs(text.data(), text.data() + size, on_slice);
+    text.remove_prefix(size);
   }
 }
 

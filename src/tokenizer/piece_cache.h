@@ -85,8 +85,7 @@ class PieceCache {
       std::memcpy(bytes.data(), p, size);
       std::memcpy(&key, bytes.data(), bytes.size());
     }
-    constexpr int kLast = std::endian::native == std::endian::little ? 56 : 0;
-    key.words.back() |= static_cast<uint64_t>(size) << kLast;
+    key.words.back() |= static_cast<uint64_t>(size) << 56;
     return key;
   }
   // Prefetches the memory that find_near reads and the memory that find reads in addition.
@@ -151,10 +150,7 @@ class PieceCache {
     std::array<uint64_t, kMaskCount> masks{};
     for (size_t i = 0; i < kMaskCount; ++i) {
       const size_t n = i < 8 * kWords ? 0 : std::min<size_t>(i - 8 * kWords, 8);
-      for (size_t byte = 0; byte < n; ++byte) {
-        const size_t place = std::endian::native == std::endian::little ? byte : 7 - byte;
-        masks[i] |= uint64_t{0xFF} << (8 * place);
-      }
+      for (size_t byte = 0; byte < n; ++byte) masks[i] |= uint64_t{0xFF} << (8 * byte);
     }
     return masks;
   }();

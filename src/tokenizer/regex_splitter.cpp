@@ -46,10 +46,7 @@ struct RegexSplitter::Budget {
   uint64_t left;
 };
 
-struct RegexSplitter::Step {
-  bool drop_gaps = false;
-  bool contiguous = false;
-  std::string pattern;  // for messages
+struct RegexSplitter::Step : SplitStep {
   RegexProgram program;
 };
 
@@ -218,8 +215,7 @@ RegexSplitter::RegexSplitter(const std::vector<SplitStep>& steps) {
     } else {
       program = {{{Op::kClass, 0}, {Op::kAccept}}, {{.properties = unicode::kNumeric}}, {0}};
     }
-    steps_.push_back(std::make_shared<Step>(
-        Step{step.drop_gaps, step.contiguous, step.pattern, std::move(program)}));
+    steps_.push_back(std::make_shared<Step>(Step{step, std::move(program)}));
   }
 }
 

@@ -4,24 +4,12 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "tokenizer/normalize.h"
 
 namespace limpid {
 namespace {
-
-std::string unescape_spaces(const std::string& piece) {
-  std::string out;
-  for (size_t i = 0; i < piece.size();) {
-    if (piece.compare(i, kSpaceMark.size(), kSpaceMark) == 0) {
-      out.push_back(' ');
-      i += kSpaceMark.size();
-    } else {
-      out.push_back(piece[i++]);
-    }
-  }
-  return out;
-}
 
 // Returns whether plain text may merge into pieces of this type.
 bool is_plain(TokenType type) {
@@ -39,7 +27,7 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
     const auto index = static_cast<size_t>(id);
     const TokenType type = spec_.types[index];
     if (type == TokenType::kNormal) {
-      add_token_bytes(unescape_spaces(spec_.pieces[index]));
+      add_token_bytes(replaced(spec_.pieces[index], kSpaceMark, " "));
     } else {
       add_token_bytes(special_token_bytes(id));
     }

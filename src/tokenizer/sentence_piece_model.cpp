@@ -253,7 +253,6 @@ TokenizerSpec read_sentence_piece_model(const std::string& path, std::string_vie
   spec.add_bos = spec.bos.has_value();
   spec.space_prefix = normalizer.dummy_prefix ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
   spec.remove_extra_whitespaces = normalizer.remove_spaces;
-  spec.stop_ids = find_stop_ids(spec);
   return spec;
 }
 

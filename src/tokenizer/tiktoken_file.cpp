@@ -217,9 +217,7 @@ std::string encoding_names() {
 // Determines the encoding of a file for which none was given.
 std::string_view recognise(const RankFile& file, std::string_view bytes) {
   if (file.n_ranks == kLlama3Ranks && file.tokens.size() == kLlama3Ranks) return "llama3.1";
-  Sha256 digest;
-  digest.update(std::as_bytes(std::span(bytes.data(), bytes.size())));
-  const std::string hex = digest.hex();
+  const std::string hex = sha256_of(bytes);
   for (const Encoding& encoding : encodings()) {
     if (encoding.sha256 == hex) return encoding.name;
   }
@@ -257,7 +255,6 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
     throw UnsupportedError(
         fmt::format("unknown encoding '{}'; known are {}", encoding, encoding_names()));
   }
-  spec.stop_ids = find_stop_ids(spec);
   return spec;
 }
 

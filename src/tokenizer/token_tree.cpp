@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "tokenizer/normalize.h"
 
 namespace limpid {
@@ -53,8 +54,10 @@ void TokenTree::encode_stretch(std::string_view text, bool at_start,
       if (changed.empty()) return;
       text = changed;
     }
-    if (puts_space(spec.space_prefix, text.front() == ' ', at_start))
-      text = changed = " " + std::string(text);
+    // U+2581 in the text is a space too.
+    changed = replaced(text, kSpaceMark, " ");
+    if (puts_space(spec.space_prefix, changed.front() == ' ', at_start)) changed.insert(0, " ");
+    text = changed;
   } else if (spec.normalize_nfc && unicode::normalize_nfc(text, changed)) {
     text = changed;
   }

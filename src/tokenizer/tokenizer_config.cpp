@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/parse_number.h"
+#include "base/printable.h"
 
 namespace limpid {
 namespace {
@@ -135,7 +136,8 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
   if (const auto added = root.find("added_tokens_decoder")) {
     config.added_tokens_file = path;
     for (const auto& [key, value] : added->object()) {
-      const JsonPlace place(path, fmt::format("added_tokens_decoder.{}", key.substr(0, 20)), value);
+      const std::string name = fmt::format("added_tokens_decoder.{}", printable(key.substr(0, 20)));
+      const JsonPlace place(path, name, value);
       config.added_tokens.push_back(read_added_token(place, key));
     }
     sort_added_tokens(*added, config);
@@ -156,7 +158,7 @@ void add_added_tokens(const std::string& path, std::string_view bytes, Tokenizer
   config.added_tokens_file = path;
   const JsonFile file(path, bytes);
   for (const auto& [name, value] : file.root().object()) {
-    const JsonPlace place(path, std::string(name.substr(0, 20)), value);
+    const JsonPlace place(path, printable(name.substr(0, 20)), value);
     const int64_t id = place.integer();
     if (id < 0 || id > INT32_MAX) place.fail("is {}, which is not a token id", id);
     if (name.empty()) place.fail("is the id of a token without a name");

@@ -51,8 +51,8 @@ AddedTokenRule read_added_rule(const JsonPlace& token, TokenId id, bool normaliz
 enum class FrameRule : uint8_t { kOfFile, kOfConfig };
 
 // Applies the configuration to the spec, as `transformers` does: bos, eos, pad and unk; added
-// tokens and their flags, new ones after the vocabulary. Throws FormatError for ids and names that
-// contradict the vocabulary.
+// tokens and their flags, new ones after the vocabulary. Then sets stop_ids, which the readers of
+// the vocabulary leave empty. Throws FormatError for ids and names that contradict the vocabulary.
 void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -134,7 +134,6 @@ TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view byte
   read_post_processor(root, spec);
   spec.add_bos = spec.bos.has_value();
   spec.add_eos = spec.eos.has_value();
-  spec.stop_ids = find_stop_ids(spec);
   return spec;
 }
 

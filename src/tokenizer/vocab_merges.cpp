@@ -51,7 +51,6 @@ TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_v
     spec.types[static_cast<size_t>(it->second)] = TokenType::kControl;
     spec.bos = spec.eos = it->second;
   }
-  spec.stop_ids = find_stop_ids(spec);
   return spec;
 }
 
@@ -79,7 +78,6 @@ TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges
   spec.bos = spec.eos = static_cast<TokenId>(spec.pieces.size());
   spec.pieces.emplace_back(kEndOfText);
   spec.types.push_back(TokenType::kControl);
-  spec.stop_ids = find_stop_ids(spec);
   return spec;
 }
 

@@ -7,7 +7,7 @@
 //   operations  y = x W^T with x [n, k] and W [m, k] takes n m k multiplications and n m k
 //               additions. The backward pass has two such products: dx = dy W and dW = dy^T x.
 //
-// Most results have the shape of the first operand, so the list of ops makes most methods.
+// Most results have the shape of the first operand, so the lists of ops make most methods.
 #include "train/counting_executor.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class CountingGradients final : public GradientOps {
   void finish_gradients() override {}
   void refresh(const Weight& /*weight*/) override {}
 
-#define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
+#define LIMPID_GRADIENT_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/gradient_op_list.h"
 
  private:
@@ -54,8 +54,6 @@ CountingExecutor::CountingExecutor(int64_t n_tokens,
       learns_(std::move(learns)),
       gradients_(std::make_unique<CountingGradients>(*this)) {}
 
-CountingExecutor::~CountingExecutor() = default;
-
 Weight CountingExecutor::load_weight(const WeightSource& source) {
   const Shape& shape = source.tensor.shape;
   weight_learns_.push_back(!learns_ || learns_(source.name) ? 1 : 0);
@@ -64,7 +62,7 @@ Weight CountingExecutor::load_weight(const WeightSource& source) {
 }
 
 RopeTable CountingExecutor::load_rope(std::span<const double> inverse_frequencies,
-                                      int64_t /*n_positions*/, double /*magnitude*/) {
+                                      int64_t /*n_positions*/) {
   return {0, 2 * std::ssize(inverse_frequencies)};
 }
 
@@ -100,15 +98,10 @@ void CountingExecutor::count_product(const Activation& x, const Weight& weight) 
 // ---- ops ----------------------------------------------------------------------------------------
 
 #define LIMPID_SPECIAL_OP(...)
+#define LIMPID_TABLE_OP LIMPID_OP
 #define LIMPID_OP(result, name, parameters, arguments) \
   result CountingExecutor::name parameters { return like arguments; }
 #include "executor/op_list.h"
-
-Activation CountingExecutor::embed(const Weight& table) { return allocate(n_tokens_, table.cols); }
-
-Activation CountingExecutor::embed_positions(const Weight& table) {
-  return allocate(n_tokens_, table.cols);
-}
 
 void CountingExecutor::linear(const Activation& x, std::span<Projection> projections) {
   for (Projection& p : projections) {
@@ -125,20 +118,14 @@ Activation CountingExecutor::attention(const Activation& q, const Activation& /*
 
 // ---- backward ops -------------------------------------------------------------------------------
 
+#define LIMPID_SPECIAL_GRADIENT_OP(...)
+#define LIMPID_GRADIENT_OP(result, name, parameters, arguments) \
+  result CountingGradients::name parameters { return ex_.like arguments; }
+#include "executor/gradient_op_list.h"
+
 void CountingGradients::embed(const Weight& /*table*/, const Activation& /*dy*/) {}
 
 void CountingGradients::embed_positions(const Weight& /*table*/, const Activation& /*dy*/) {}
-
-Activation CountingGradients::rms_norm(const Activation& x, const Weight& /*weight*/, float /*eps*/,
-                                       const Activation& /*dy*/) {
-  return ex_.like(x);
-}
-
-Activation CountingGradients::layer_norm(const Activation& x, const Weight& /*weight*/,
-                                         const Weight& /*bias*/, float /*eps*/,
-                                         const Activation& /*dy*/) {
-  return ex_.like(x);
-}
 
 void CountingGradients::project(const Activation& x, std::span<Projection> projections) {
   ex_.linear(x, projections);
@@ -154,11 +141,6 @@ Activation CountingGradients::linear(const Activation& x,
   return dx;
 }
 
-Activation CountingGradients::rope(const RopeTable& /*table*/, int64_t /*head_dim*/,
-                                   const Activation& dy) {
-  return ex_.like(dy);
-}
-
 AttentionGradients CountingGradients::attention(const Activation& q, const Activation& k,
                                                 const Activation& v, const Activation& /*y*/,
                                                 const AttentionShape& /*shape*/,
@@ -172,13 +154,6 @@ SwigluGradients CountingGradients::swiglu(const Activation& gate, const Activati
   return {ex_.like(gate), ex_.like(up)};
 }
 
-Activation CountingGradients::unary(UnaryKind /*kind*/, const Activation& x,
-                                    const Activation& /*dy*/) {
-  return ex_.like(x);
-}
-
-Activation CountingGradients::select_outputs(const Activation& dy) { return ex_.like(dy); }
-
 Activation CountingGradients::cross_entropy(const Activation& x, const Weight& head,
                                             std::span<const LossTarget> /*targets*/,
                                             std::span<double> /*losses*/, bool want_gradients) {
@@ -191,16 +166,6 @@ Activation CountingGradients::cross_entropy(const Activation& x, const Weight& h
   count_dweight(x, head);
   ex_.count_product(x, head);  // dx
   return dx;
-}
-
-Activation CountingGradients::dropout(const Activation& x, const Dropout& /*dropout*/) {
-  return ex_.like(x);
-}
-
-Activation CountingGradients::attend_whole(const Activation& q, const Activation& /*k*/,
-                                           const Activation& /*v*/, const AttentionShape& /*shape*/,
-                                           const Dropout& /*dropout*/) {
-  return ex_.like(q);
 }
 
 Activation CountingGradients::narrow(const Activation& x, DType /*dtype*/) {

@@ -20,7 +20,6 @@ class CountingExecutor final : public Executor {
   // For steps of `n_tokens` tokens, each with a target. learns(name) tells whether a weight learns.
   // Only the shapes of weights are used: their data may be null.
   CountingExecutor(int64_t n_tokens, std::function<bool(std::string_view name)> learns);
-  ~CountingExecutor() override;
 
   // Returns the most bytes of activations at one time since the executor was made.
   uint64_t most_bytes() const { return most_bytes_; }
@@ -31,8 +30,7 @@ class CountingExecutor final : public Executor {
   std::string_view name() const override { return "counting"; }
   uint64_t weight_bytes(const WeightSource& /*source*/) const override { return 0; }
   Weight load_weight(const WeightSource& source) override;
-  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                      double magnitude) override;
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override;
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
   void reserve(int64_t /*max_tokens*/, int64_t /*max_outputs*/) override {}
   StepInputs& inputs() override { return inputs_; }
@@ -50,12 +48,17 @@ class CountingExecutor final : public Executor {
   void release(int32_t id) noexcept override;
   // Throws ResourceError for more than 2^64 bytes.
   Activation allocate(int64_t rows, int64_t cols);
-  // Returns an activation of the shape of x, the first operand of an op.
+  // Returns an activation of the shape of the first one among the operands of an op. That of a
+  // table has a row for each token.
+  Activation like(const Weight& table) { return allocate(n_tokens_, table.cols); }
   template <class... Others>
   Activation like(const Activation& x, const Others&... /*others*/) {
     return allocate(x.rows(), x.cols());
   }
-  Activation like(UnaryKind /*kind*/, const Activation& x) { return like(x); }
+  template <class First, class... Others>
+  Activation like(const First& /*first*/, const Others&... others) {
+    return like(others...);
+  }
   void count_product(const Activation& x, const Weight& weight);
 
   int64_t n_tokens_;

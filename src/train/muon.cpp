@@ -65,12 +65,9 @@ void Muon::step(const MuonMatrix& matrix, const MuonStep& step, ThreadPool& pool
   // Element (r, c) of the matrix in x.
   const auto at = [&](int64_t r, int64_t c) { return wide ? c * rows + r : r * cols + c; };
   const auto for_elements = [&](auto&& body) {
-    pool.for_ranges(rows, std::max<int64_t>(1, kElementsPerRange / cols),
-                    [&](int64_t begin, int64_t end, int /*thread*/) {
-                      for (int64_t r = begin; r < end; ++r) {
-                        for (int64_t c = 0; c < cols; ++c) body(r * cols + c, at(r, c));
-                      }
-                    });
+    pool.for_each(rows, std::max<int64_t>(1, kElementsPerRange / cols), [&](int64_t r) {
+      for (int64_t c = 0; c < cols; ++c) body(r * cols + c, at(r, c));
+    });
   };
   for_elements([&](int64_t i, int64_t to) {
     const float slope = (1.0F - kMuonMomentum) * (step.gradient_scale * matrix.g[i]);

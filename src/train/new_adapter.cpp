@@ -6,26 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <sstream>
+#include <vector>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "layouts/lora_adapter.h"
 #include "layouts/model_classes.h"
 #include "model/registry.h"
 #include "train/initial_weights.h"
 
 namespace limpid {
-namespace {
-
-std::set<std::string> names_in(const std::string& list) {
-  std::set<std::string> names;
-  std::istringstream in(list);
-  for (std::string name; std::getline(in, name, ',');) names.insert(name);
-  return names;
-}
-
-}  // namespace
-
 // LoRA (Hu et al. 2021, arXiv:2106.09685): y = W x + (alpha / rank) B A x, with A [rank, inputs]
 // and B [outputs, rank]. Only A and B learn. For a matrix of 2,048 by 2,048 and rank 8 these are
 // 32,768 numbers instead of 4.2 million, and so are their gradients and the optimizer's means. One
@@ -33,8 +23,9 @@ std::set<std::string> names_in(const std::string& list) {
 void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const std::string& targets,
                      uint64_t seed) {
   const bool wants_all = targets == "all-linear";  // PEFT's word
-  const std::set<std::string> wanted =
-      names_in(targets.empty() ? std::string(model_class_of(canonical).adapted_modules) : targets);
+  const std::vector<std::string> listed =
+      split_list(targets.empty() ? model_class_of(canonical).adapted_modules : targets);
+  const std::set<std::string> wanted(listed.begin(), listed.end());
   const int64_t number = n_lora_adapters(canonical);
   std::set<std::string> known;
   for (const TensorEntry& entry : tensor_table(canonical, read_spec(canonical)).entries) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string_view>
 
 #include "executor/cpu/isa.h"
 #include "executor/cpu/isa_list.h"
@@ -18,24 +17,18 @@ LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
 #undef LIMPID_DECLARE
 
 const OptimizerKernels& optimizer_kernels(const char* isa) {
-  struct Entry {
-    std::string_view isa;
-    const OptimizerKernels* kernels;
-  };
-#define LIMPID_ENTRY(isa) Entry{#isa, &isa_##isa::kOptimizerKernels},
-  static constexpr Entry kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
+#define LIMPID_ENTRY(isa) &isa_##isa::kOptimizerKernels,
+  static constexpr const OptimizerKernels* kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
 #undef LIMPID_ENTRY
-  return *std::ranges::find(kEntries, choose_isa(isa).name, &Entry::isa)->kernels;
+  return *kEntries[choose_isa(isa).number];
 }
 
 double sum_of_squares(std::span<const float> x, const OptimizerKernels& kernels, ThreadPool& pool) {
   std::vector<float> blocks((x.size() + kSquaresAtOnce - 1) / kSquaresAtOnce);
-  pool.for_ranges(std::ssize(blocks), 8, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t at = b * kSquaresAtOnce;
-      const int64_t n = std::min(kSquaresAtOnce, std::ssize(x) - at);
-      blocks[static_cast<size_t>(b)] = kernels.sum_of_squares(x.data() + at, n);
-    }
+  pool.for_each(std::ssize(blocks), 8, [&](int64_t b) {
+    const int64_t at = b * kSquaresAtOnce;
+    const int64_t n = std::min(kSquaresAtOnce, std::ssize(x) - at);
+    blocks[static_cast<size_t>(b)] = kernels.sum_of_squares(x.data() + at, n);
   });
   return std::accumulate(blocks.begin(), blocks.end(), 0.0);
 }

@@ -124,11 +124,10 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)),
       settings_(std::move(other.settings_)),
       lock_(std::exchange(other.lock_, -1)),
-      is_new_(std::exchange(other.is_new_, false)),
       made_(std::move(other.made_)) {}
 
 RunFolder::~RunFolder() {
-  if (is_new_) {
+  if (!made_.empty()) {
     std::error_code absent;
     for (const std::string& name : made_) fs::remove(fs::path(path_) / name, absent);
     fs::remove(path_, absent);  // if it is empty
@@ -152,7 +151,6 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
   LIMPID_CHECK(ArgumentError, saved_steps(path).empty(),
                "{} holds checkpoints but no {}; name another folder, or move its {}* folders away",
                path, kSettings, kStepPrefix);
-  folder.is_new_ = true;
   for (const char* name : kFirstFiles) {
     if (!fs::exists(fs::path(path) / name)) folder.made_.emplace_back(name);
   }
@@ -183,7 +181,13 @@ RunSettings read_settings(const std::string& folder) {
 std::string newest_checkpoint(const std::string& path) {
   if (!is_there(fs::path(path) / kSettings)) return {};
   const auto steps = saved_steps(path);
-  return steps.empty() ? "" : steps.rbegin()->second;
+  if (!steps.empty()) return steps.rbegin()->second;
+  if (!is_there(fs::path(path) / file_name(RunRecord::kLog))) return {};  // run.json of others
+  const RunSettings settings = read_settings(path);
+  throw ArgumentError(
+      fmt::format("the run in {} has no checkpoint yet; it saves one at step {}, or when it is "
+                  "stopped (Ctrl-C)",
+                  path, settings.save_every > 0 ? settings.save_every : settings.steps));
 }
 
 std::optional<RunFolder::SavedStep> RunFolder::newest() const {
@@ -197,7 +201,7 @@ std::optional<RunFolder::SavedStep> RunFolder::newest() const {
 // The order makes a crash harmless: everything is on the disk before the rename, the rename is one
 // operation of the file system, and the old checkpoints go last.
 void RunFolder::save(Trainer& trainer) {
-  is_new_ = false;
+  made_.clear();
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
   const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished);
@@ -236,7 +240,7 @@ void RunFolder::write_checkpoint(const fs::path& folder, Trainer& trainer) const
 const char* file_name(RunRecord record) { return kRecordFiles.at(static_cast<size_t>(record)); }
 
 void RunFolder::append(RunRecord record, std::string_view json_line) {
-  is_new_ = false;
+  made_.clear();
   const std::string file = (fs::path(path_) / file_name(record)).string();
   std::ofstream out(file, std::ios::binary | std::ios::app);
   out << json_line << '\n';

@@ -28,8 +28,8 @@ const char* file_name(RunRecord record);
 // Returns the settings of the run in a folder. Throws FormatError, ResourceError.
 RunSettings read_settings(const std::string& folder);
 
-// Returns the newest checkpoint in the folder of a run; "" if `path` is not the folder of a run or
-// has no checkpoint yet.
+// Returns the newest checkpoint in the folder of a run; "" if `path` is not the folder of a run.
+// Throws ArgumentError when the run has no checkpoint yet.
 std::string newest_checkpoint(const std::string& path);
 
 // Only one process works in a folder at a time. At any moment, also after a crash, the folder holds
@@ -77,9 +77,9 @@ class RunFolder {
 
   std::string path_;
   RunSettings settings_;
-  int lock_ = -1;                  // descriptor
-  bool is_new_ = false;            // nothing was measured or saved yet
-  std::vector<std::string> made_;  // files of a new run that were not there before it
+  int lock_ = -1;  // descriptor
+  // Files of a new run that were not there before it. Empty once anything was measured or saved.
+  std::vector<std::string> made_;
 };
 
 }  // namespace limpid

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "layouts/lora_adapter.h"
 #include "model/registry.h"
 
@@ -19,14 +19,12 @@ constexpr int64_t kLongestDefault = 1024;
 
 constexpr std::array kPresets = {std::string_view("shakespeare-char")};
 
-constexpr std::string_view kChangeable[] = {"steps",        "lr",
-                                            "min-lr",       "warmup",
-                                            "schedule",     "weight-decay",
-                                            "clip",         "checkpoint-activations",
-                                            "eval-every",   "eval-windows",
-                                            "sample-every", "sample-tokens",
-                                            "sample-temp",  "sample-prompt",
-                                            "save-every",   "keep"};
+constexpr std::string_view kChangeable[] = {
+    "steps", "lr", "min-lr", "warmup", "schedule", "weight-decay", "clip", "eval-every",
+    "eval-windows", "checkpoint-activations", "sample-every", "sample-tokens", "sample-temp",
+    "sample-prompt", "save-every", "keep",
+    // Files may have moved. The state of training has a digest of what they hold.
+    "model", "data", "val"};
 
 template <typename Kind>
 struct Named {
@@ -56,10 +54,8 @@ auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
 
 // The parts of names that --freeze lists.
 std::vector<std::string> frozen_parts(const std::string& list, const Checkpoint& model) {
-  std::vector<std::string> parts;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ',');) {
-    if (part.empty()) continue;
+  std::vector<std::string> parts = split_list(list);
+  for (const std::string& part : parts) {
     const auto has_part = [&](const auto& tensor) {
       return tensor.first.find(part) != std::string::npos;
     };
@@ -67,7 +63,6 @@ std::vector<std::string> frozen_parts(const std::string& list, const Checkpoint&
         ArgumentError, std::ranges::any_of(model.tensors, has_part),
         "no tensor to freeze has '{}' in its name; the names are those of GGUF, such as {}", part,
         model.tensors.empty() ? "" : model.tensors.rbegin()->first);
-    parts.push_back(part);
   }
   return parts;
 }

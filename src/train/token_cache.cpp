@@ -40,12 +40,10 @@ std::string digest_of(Bytes bytes, ThreadPool& pool) {
   constexpr int64_t kPiece = 4 << 20;
   const int64_t n_pieces = (std::ssize(bytes) + kPiece - 1) / kPiece;
   std::vector<std::string> digests(static_cast<size_t>(n_pieces));
-  pool.for_ranges(n_pieces, 1, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (int64_t i = begin; i < end; ++i) {
-      Sha256 piece;
-      piece.update(bytes.subspan(i * kPiece, std::min(kPiece, std::ssize(bytes) - i * kPiece)));
-      digests[static_cast<size_t>(i)] = piece.hex();
-    }
+  pool.for_each(n_pieces, 1, [&](int64_t i) {
+    Sha256 piece;
+    piece.update(bytes.subspan(i * kPiece, std::min(kPiece, std::ssize(bytes) - i * kPiece)));
+    digests[static_cast<size_t>(i)] = piece.hex();
   });
   Sha256 all;
   for (const std::string& digest : digests) all.update(std::as_bytes(std::span(digest)));
@@ -184,13 +182,10 @@ void write_token_cache(const std::string& path, std::string_view key,
   header.n_ids = std::ssize(ids);
   header.n_learned = std::ssize(learned);
   AtomicFile file(path);
-  const auto write = [&](Bytes bytes) {
-    file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
-  write(std::as_bytes(std::span(&header, 1)));
-  write(std::as_bytes(std::span(begins)));
-  write(std::as_bytes(std::span(ids)));
-  write(std::as_bytes(std::span(learned)));
+  file.write(std::as_bytes(std::span(&header, 1)));
+  file.write(std::as_bytes(std::span(begins)));
+  file.write(std::as_bytes(std::span(ids)));
+  file.write(std::as_bytes(std::span(learned)));
   file.commit();
 }
 

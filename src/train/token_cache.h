@@ -5,6 +5,7 @@
 // digest before it uses the file.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ namespace limpid {
 struct DataText {
   bool is_json_lines = false;
   std::string_view bytes;
+  std::shared_ptr<const void> owner{};  // of the bytes
 };
 
 // Returns the SHA-256 of the data, the tokenizer, the chat template ("": none) and the version of

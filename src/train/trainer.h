@@ -90,6 +90,7 @@ class Trainer {
   struct Digests {
     std::string data;
     std::string held_out;
+    std::string frozen;  // tensors that do not learn; in a run with LoRA, those of its base
   };
   const Digests& digests();
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);

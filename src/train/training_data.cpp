@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
+#include "base/text.h"
 #include "base/thread_pool.h"
 #include "train/bpe/count_words.h"
 #include "train/dialogue_tokens.h"
@@ -29,42 +30,31 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A file, or the text that the program carries.
-struct DataFile {
-  std::shared_ptr<const MappedFile> file;
-  std::string_view text;
-};
-
-DataFile open_data(const std::string& path) {
-  DataFile data;
-  if (path == kBuiltInText) {
-    data.text = training::shakespeare_text();
-    return data;
-  }
-  data.file = MappedFile::open(path);
-  data.text = text_of(*data.file);
+DataText open_data(const std::string& path) {
+  if (path == kBuiltInText) return {false, training::shakespeare_text()};
+  const auto file = MappedFile::open(path);
+  std::string_view text = text_of(*file);
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (data.text.starts_with(kByteOrderMark)) data.text.remove_prefix(kByteOrderMark.size());
-  LIMPID_CHECK(ArgumentError, !data.text.empty(), "{} is empty", path);
-  const size_t zero = data.text.find('\0');
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  LIMPID_CHECK(ArgumentError, !text.empty(), "{} is empty", path);
+  const size_t zero = text.find('\0');
   LIMPID_CHECK(ArgumentError, zero == std::string_view::npos,
                "{} is not text: it has a zero byte at {}", path, zero);
-  return data;
+  return {is_json_lines(path), text, file};
 }
 
 // The documents of a text: what lies between the lines <|endoftext|>, as files of many stories have
 // them. White space beside such a line belongs to no document.
 std::vector<std::string_view> documents_of(std::string_view text) {
   constexpr std::string_view kSeparator = "<|endoftext|>";
-  constexpr std::string_view kWhiteSpace = " \t\r\n";
   std::vector<std::string_view> documents;
   bool follows_another = false;
   for (size_t end = 0; end != text.npos; follows_another = true) {
     end = text.find(kSeparator);
     std::string_view document = text.substr(0, end);
-    if (follows_another)
-      document.remove_prefix(std::min(document.find_first_not_of(kWhiteSpace), document.size()));
+    if (follows_another) document = trimmed_left(document);
     if (end != text.npos) {
-      document = document.substr(0, document.find_last_not_of(kWhiteSpace) + 1);
+      document = trimmed_right(document);
       text.remove_prefix(end + kSeparator.size());
     }
     if (!document.empty()) documents.push_back(document);
@@ -81,7 +71,7 @@ void for_each_object(const std::string& path, std::string_view text, int64_t num
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (trimmed(line).empty()) continue;
     const auto fail = [&](const std::string& problem) {
       throw FormatError(path, FormatError::kNoOffset, fmt::format("line {}", number), problem);
     };
@@ -182,7 +172,9 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
           return on_this_line([&] { append_document(documents, *text, tokenizer); });
         const Json& messages = messages_in(object, fail);
         LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
-                     "{} has dialogues, and the model has no chat template to render them", path);
+                     "{} has dialogues, and the model has no chat template to render them: train a "
+                     "model that chats, or give each dialogue as a `text`",
+                     path);
         const Json tools = object.value("tools", Json());
         if (!tools.is_null() && !tools.is_array()) fail("`tools` must be a list");
         on_this_line(
@@ -240,12 +232,12 @@ bool is_json_lines(const std::string& path) {
 }
 
 void for_each_text(const std::string& path, const std::function<void(std::string_view)>& body) {
-  const DataFile data = open_data(path);
-  if (!is_json_lines(path)) {
-    for (const std::string_view document : documents_of(data.text)) body(document);
+  const DataText data = open_data(path);
+  if (!data.is_json_lines) {
+    for (const std::string_view document : documents_of(data.bytes)) body(document);
     return;
   }
-  for_each_object(path, data.text, 0, [&](const Json& object, const auto& fail) {
+  for_each_object(path, data.bytes, 0, [&](const Json& object, const auto& fail) {
     if (const std::string* text = text_in(object)) return body(*text);
     for (const Json& message : messages_in(object, fail)) {
       const auto content = message.find("content");
@@ -265,12 +257,8 @@ std::string read_texts(std::span<const std::string> paths) {
 DocumentView read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
                             const ChatTemplate* chat_template, const DataOptions& options) {
   ThreadPool pool(options.n_threads);
-  std::vector<DataFile> files;
   std::vector<DataText> texts;
-  for (const std::string& path : paths) {
-    files.push_back(open_data(path));
-    texts.push_back({is_json_lines(path), files.back().text});
-  }
+  for (const std::string& path : paths) texts.push_back(open_data(path));
   std::string key;
   std::string cache;
   if (!options.cache_folder.empty()) {

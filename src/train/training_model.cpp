@@ -29,7 +29,7 @@ TrainingModel::TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Execu
       parameters_(make_parameters(*checkpoint_)) {
   check_dropout(spec_, options.dropout);
   if (spec_.position == PositionKind::kRope)
-    weights_.rope = tape_.load_rope(spec_.rope.inverse_frequencies, spec_.n_ctx_train, 1.0);
+    weights_.rope = tape_.load_rope(spec_.rope.inverse_frequencies, spec_.n_ctx_train);
   for (Parameter& parameter : parameters_) {
     parameter.learns = !options.learns || options.learns(parameter.name);
     if (parameter.learns) parameter.gradient = Tensor(DType::kF32, parameter.value->shape());

@@ -51,7 +51,7 @@ void count_step(const Checkpoint& f32, const DecoderSpec& spec, const TrainingOp
   tape.set_dropout({static_cast<float>(options.model.dropout)});
   DecoderWeights weights = load_weights(f32, spec, tape);
   if (spec.position == PositionKind::kRope)
-    weights.rope = tape.load_rope(spec.rope.inverse_frequencies, spec.n_ctx_train, 1.0);
+    weights.rope = tape.load_rope(spec.rope.inverse_frequencies, spec.n_ctx_train);
   KvStorage no_cache{KvLayout{}};
   const ExecutorStep step(tape);
   const Activation logits = forward(tape, spec, weights, no_cache);

@@ -188,7 +188,6 @@ struct Inputs {
   std::shared_ptr<const Tokenizer> tokenizer;
   DocumentView documents;
   DocumentView held_out;
-  TokenId first_token = 0;  // of the documents
   TrainingOptions training;
   TrainingPlan plan;
 };
@@ -210,14 +209,12 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
     chat_template.emplace(std::string(*source));
   const ChatTemplate* dialogues = chat_template ? &*chat_template : nullptr;
-  const DataOptions data{options.n_threads, options.token_cache, options.progress};
-  inputs.documents = read_documents(settings.data, *inputs.tokenizer, dialogues, data);
+  inputs.documents = read_documents(settings.data, *inputs.tokenizer, dialogues, options);
   inputs.held_out = read_held_out(settings, inputs.training.seq_len, inputs.documents,
-                                  *inputs.tokenizer, dialogues, data);
+                                  *inputs.tokenizer, dialogues, options);
   check_length(inputs.documents.n_tokens(), inputs.training.seq_len);
   check_ids(inputs.documents, checkpoint, *inputs.tokenizer);
   check_ids(inputs.held_out, checkpoint, *inputs.tokenizer);
-  inputs.first_token = inputs.documents.ids.front();
   inputs.training.ranks = options.ranks;
   inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents.n_tokens(),
                                    inputs.held_out.n_tokens());
@@ -242,7 +239,7 @@ TrainingPlan plan_run(const RunFolder& folder, const RunOptions& options) {
 }
 
 TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
-    : folder_(std::move(folder)), ranks_(options.ranks) {
+    : folder_(std::move(folder)), ranks_(options.ranks), n_threads_(options.n_threads) {
   const RunSettings& settings = folder_.settings();
   Inputs inputs = open_inputs(folder_, options);
   plan_ = inputs.plan;
@@ -253,12 +250,7 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
         with_initial_weights(*inputs.checkpoint, static_cast<uint64_t>(settings.seed));
   }
   tokenizer_ = inputs.tokenizer;
-  sample_options_ = {.prompt = settings.sample_prompt,
-                     .first_token = inputs.first_token,
-                     .n_tokens = settings.sample_tokens,
-                     .temperature = static_cast<float>(settings.sample_temp),
-                     .seed = static_cast<uint64_t>(settings.seed),
-                     .n_threads = options.n_threads};
+  first_token_ = inputs.documents.ids.front();
   trainer_ = std::make_unique<Trainer>(
       *inputs.checkpoint, make_cpu_executor({.n_threads = options.n_threads}), inputs.training,
       std::move(inputs.documents), std::move(inputs.held_out));
@@ -300,7 +292,8 @@ RunReport TrainingRun::step() {
   }
   if (evaluates && trainer_->has_held_out()) report.val_loss = trainer_->held_out_loss();
   if (writes && settings.sample_every > 0 && due(settings.sample_every))
-    report.sample = sample_text(trainer_->model().checkpoint(), tokenizer_, sample_options_);
+    report.sample =
+        sample_text(trainer_->model().checkpoint(), tokenizer_, settings, first_token_, n_threads_);
   const bool saved =
       due(settings.save_every) && (n_updates > 0 || settings.steps == 0) && save_checkpoint();
   finished_ = n_updates == settings.steps;

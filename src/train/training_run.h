@@ -8,20 +8,17 @@
 
 #include "tokenizer/tokenizer.h"
 #include "train/run_folder.h"
-#include "train/text_pieces.h"
 #include "train/trainer.h"
+#include "train/training_data.h"
 #include "train/training_plan.h"
 #include "train/training_sample.h"
 
 namespace limpid {
 
-struct RunOptions {
-  int n_threads = 0;
+struct RunOptions : DataOptions {
   // The processes that train together. Rank 0 opens the folder, and constructs its TrainingRun
   // before the other ranks do.
   std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();
-  std::string token_cache{};  // the folder for tokenized data; "": none
-  ByteProgress progress{};    // while data is tokenized
 };
 
 // The measurements of a step, with the held-out loss and a sample of the model's text if they were
@@ -68,8 +65,9 @@ class TrainingRun {
 
   RunFolder folder_;
   std::shared_ptr<Ranks> ranks_;
+  int n_threads_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  SampleOptions sample_options_;
+  TokenId first_token_ = 0;  // of the documents
   TrainingPlan plan_;
   std::unique_ptr<Trainer> trainer_;
   int64_t saved_at_ = -1;

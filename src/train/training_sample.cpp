@@ -12,12 +12,12 @@ namespace {
 
 // The prompt, or the token that a document begins with.
 std::vector<TokenId> tokens_of_prompt(const LanguageModel& model, const Tokenizer& tokenizer,
-                                      const SampleOptions& options) {
+                                      const std::string& prompt, TokenId first_token) {
   std::vector<TokenId> ids;
-  if (!options.prompt.empty()) ids = model.encode(options.prompt);
+  if (!prompt.empty()) ids = model.encode(prompt);
   if (!ids.empty()) return ids;
   const TokenizerSpec& spec = tokenizer.spec();
-  return {spec.bos && spec.add_bos ? *spec.bos : options.first_token};
+  return {spec.bos && spec.add_bos ? *spec.bos : first_token};
 }
 
 }  // namespace
@@ -25,21 +25,23 @@ std::vector<TokenId> tokens_of_prompt(const LanguageModel& model, const Tokenize
 // The checkpoint outlives the model, which reads its f32 matrices in place.
 TrainingSample sample_text(const Checkpoint& checkpoint,
                            const std::shared_ptr<const Tokenizer>& tokenizer,
-                           const SampleOptions& options) {
+                           const RunSettings& settings, TokenId first_token, int n_threads) {
   OpenOptions open;
-  open.n_threads = options.n_threads;
+  open.n_threads = n_threads;
   open.check_memory = false;
   const LanguageModel model(
       std::make_shared<Engine>(Model::load({std::shared_ptr<const Checkpoint>(), &checkpoint},
-                                           make_cpu_executor({.n_threads = options.n_threads})),
+                                           make_cpu_executor({.n_threads = n_threads})),
                                tokenizer, open, MemoryPlan{}));
-  const std::vector<TokenId> prompt = tokens_of_prompt(model, *tokenizer, options);
+  const std::vector<TokenId> prompt =
+      tokens_of_prompt(model, *tokenizer, settings.sample_prompt, first_token);
   GenerationOptions generation;
-  generation.n_predict = options.n_tokens;
+  generation.n_predict = settings.sample_tokens;
   generation.context_shift = true;
-  generation.sampler.temperature = options.temperature;
-  generation.sampler.seed = static_cast<int64_t>(options.seed);
-  Session session(model, {.n_ctx = std::min(model.n_ctx(), std::ssize(prompt) + options.n_tokens)});
+  generation.sampler.temperature = static_cast<float>(settings.sample_temp);
+  generation.sampler.seed = settings.seed;
+  Session session(model,
+                  {.n_ctx = std::min(model.n_ctx(), std::ssize(prompt) + settings.sample_tokens)});
   session.append(prompt);
   TrainingSample sample{tokenizer->decode(prompt), {}};
   for (const std::string_view piece : session.generate(generation)) sample.text += piece;

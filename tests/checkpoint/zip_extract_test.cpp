@@ -31,13 +31,13 @@ std::string deflate_raw(const std::string& text) {
 }
 
 // An archive of one record "dir/name" after a stored "other". `crc_error` spoils the checksums;
-// `size` is what the headers say of the content's size.
+// `size` is what the headers say of the content's size; `after` follows what is deflated.
 std::string zip_of(const std::string& text, int method, uint32_t crc_error = 0,
-                   std::optional<size_t> size = {}) {
+                   std::optional<size_t> size = {}, const std::string& after = "") {
   std::string zip;
   std::string directory;
   const auto add = [&](const std::string& name, const std::string& content, int how) {
-    const std::string data = how == 8 ? deflate_raw(content) : content;
+    const std::string data = how == 8 ? deflate_raw(content) + after : content;
     const size_t offset = zip.size();
     const auto fields = [&](std::string& out) {
       put(out, 20, 2);  // version needed
@@ -95,6 +95,14 @@ TEST(ZipExtract, AnotherSizeThanTheDirectoryStatesIsRefused) {
   const std::string text(50'000, 'x');
   for (const size_t size : {0, 1, 49'999, 50'001})
     EXPECT_THROW(read_record(zip_of(text, kZipDeflated, 0, size)), FormatError) << size;
+}
+
+TEST(ZipExtract, BytesAfterTheDeflatedDataAreRefused) {
+  for (const size_t size : {9, 1 << 20, 3'000'000}) {
+    const std::string text(size, 'x');
+    EXPECT_EQ(read_record(zip_of(text, kZipDeflated)), text);
+    EXPECT_THROW(read_record(zip_of(text, kZipDeflated, 0, {}, "y")), FormatError) << size;
+  }
 }
 
 TEST(ZipExtract, AnotherChecksumIsRefused) {

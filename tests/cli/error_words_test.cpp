@@ -31,6 +31,10 @@ TEST(ErrorWords, AdviceIsForEveryCommand) {
   EXPECT_EQ(in_program_words(UnsupportedError("a file in f16, or set "
                                               "PlanOptions::allow_requantize")),
             "a file in f16, or make the file with limpid quantize --allow-requantize");
+  EXPECT_EQ(in_program_words(ResourceError("[server] cannot listen on 127.0.0.1 port 80: "
+                                           "Address already in use")),
+            "cannot listen on 127.0.0.1 port 80: another program has the port; choose one with "
+            "--port");
 }
 
 TEST(ErrorWords, TheContextThatIsAdvisedHoldsTheAnswerToo) {

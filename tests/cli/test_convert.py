@@ -110,18 +110,25 @@ class Convert(unittest.TestCase):
         meta = self.convert(self.source, "meta", "--to", "pth")
         code, err = limpid("convert", self.source, folder, "--to", "pth")
         self.assertEqual(code, 1)
-        self.assertIn("config.json is there already", err)
+        self.assertIn("config.json belongs to a model that is there already", err)
         code, err = limpid("convert", self.source, meta, "--to", "safetensors")
         self.assertEqual(code, 1)
-        self.assertIn("params.json is there already", err)
-        for name in ("tokenizer.json", "chat_template.jinja", "additional_chat_templates/x.jinja"):
+        self.assertIn("params.json belongs to a model that is there already", err)
+        for name in (
+            "tokenizer.json",
+            "chat_template.jinja",
+            "additional_chat_templates/x.jinja",
+            "model-00001-of-00002.safetensors",
+            "consolidated.00.pth",
+            "generation_config.json",
+        ):
             other = self.path(f"with {pathlib.Path(name).name}")
             (other / name).parent.mkdir(parents=True)
             (other / name).write_text("{}")
             for layout in ("safetensors", "pth"):
                 code, err = limpid("convert", self.source, other, "--to", layout)
                 self.assertEqual(code, 1)
-                self.assertIn(f"{other / name} is there already", err)
+                self.assertIn(f"{other / name} belongs to a model that is there already", err)
             self.assertEqual((other / name).read_text(), "{}")
             self.assertEqual([path for path in other.rglob("*") if path.is_file()], [other / name])
 

@@ -129,6 +129,7 @@ class Errors(unittest.TestCase):
 
     def test_wrong_values_name_the_flag(self):
         self.refused("--n_embd", 10, words=["n_head 4", "n_embd 10"])
+        self.refused("--n-embd", 10, words=["n_head 4", "n_embd 10"])
         self.refused("--n_layer", 0, words=["--n_layer 0", "1"])
         self.refused("--block_size", -1, words=["--block_size -1"])
         self.refused("--n_embd", 10**12, words=["--n_embd"])

@@ -1,5 +1,6 @@
 """`limpid train`: runs that are stopped and killed go on as if nothing had been."""
 
+import json
 import resource
 import shutil
 import signal
@@ -174,6 +175,30 @@ class Interruptions(Training):
         self.assertEqual(process.returncode, 0, err)
         self.fine("train", "--resume", self.folder / "moved", "--steps", "5")
 
+    def test_a_run_goes_on_with_files_that_moved(self):
+        self.fine(*self.command("base", "--steps", "2"))
+        base = self.folder / "base" / "step-000002"
+        adapt = ["train", "-m", base, "--lora", "2", "--data", self.data, "--seq-len", "32"]
+        self.fine(*adapt, "--steps", "2", "--out", self.folder / "a")
+        text = self.data.rename(self.folder / "moved.txt")
+        model = base.rename(self.folder / "moved")
+        resume = ["train", "--resume", self.folder / "a", "--steps", "3"]
+        self.assertIn("text.txt", self.mistake(*resume, "-m", model))
+        self.fine(*resume, "--data", text, "-m", model)
+        settings = json.loads((self.folder / "a" / "run.json").read_text())
+        self.assertEqual((settings["model"], settings["data"]), (str(model), [str(text)]))
+        other = self.folder / "other.txt"
+        other.write_text(text.read_text() * 2)
+        resume[-1] = "4"
+        self.assertIn("is of other data", self.mistake(*resume, "--data", other))
+        learn = ["train", "-m", model, "--data", text, "--seq-len", "32", "--steps", "3"]
+        self.fine(*learn, "--out", self.folder / "b")
+        self.assertIn(
+            "is of another model: the tensors that do not learn have changed",
+            self.mistake(*resume, "-m", self.folder / "b"),
+        )
+        self.fine(*resume)
+
     def test_a_new_run_does_not_go_on_from_checkpoints_of_another(self):
         self.fine(*self.command("a", "--tokenizer", "bytes", "--steps", "2"))
         run = self.folder / "a"
@@ -195,9 +220,13 @@ class Interruptions(Training):
         self.assertEqual(self.log("a")[:4], before[:4])
 
     def test_one_process_works_in_a_folder(self):
-        process = self.start(*self.command("a", "--steps", "100000"))
+        process = self.start(*self.command("a", "--steps", "100000", "--save-every", "0"))
         self.wait_for_step("a", 1)
         self.assertIn("another process", self.mistake("train", "--resume", self.folder / "a"))
+        self.assertIn(
+            "has no checkpoint yet; it saves one at step 100000, or when it is stopped",
+            self.mistake("run", "-m", self.folder / "a", "-p", "The"),
+        )
         process.kill()
         process.communicate()
 

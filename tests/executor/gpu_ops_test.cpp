@@ -208,7 +208,7 @@ std::vector<float> run_block(GpuExecutor& gpu, const std::function<void(Activati
   const Weight down = load(DType::kBF16, kModel, kHidden, WeightUse::kProjection);
   const Tensor factors = Tensor::of({kModel}, random_floats(kModel, 3));
   const Weight norm = gpu.load_weight({"n", factors, WeightUse::kVector});
-  const RopeTable angles = gpu.load_rope(std::vector<double>(kHeadDim / 2, 0.3), 8, 1.0);
+  const RopeTable angles = gpu.load_rope(std::vector<double>(kHeadDim / 2, 0.3), 8);
   const auto kv = gpu.allocate_kv({1, 3, kHeadDim, 1, DType::kF16, DType::kF32});
   StepInputs& inputs = gpu.inputs();
   inputs.clear();

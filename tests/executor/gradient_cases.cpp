@@ -221,7 +221,7 @@ void add_attention_cases(std::vector<OpCase>& cases) {
                      std::vector<double> frequencies;
                      for (int i = 0; i < 16; ++i)
                        frequencies.push_back(std::pow(10000.0, -i / 16.0));
-                     const RopeTable table = e.load_rope(frequencies, 64, 1.0);
+                     const RopeTable table = e.load_rope(frequencies, 64);
                      return run_in_step(e, {40, 9}, {3 * 48}, {}, [&](GradientOps& ops, X x) {
                        return results(ops.rope(table, 48, x[0]));
                      });

@@ -26,10 +26,9 @@ class LoggingExecutor final : public DelegatingExecutor {
     log_.push_back(name_ + " loads " + source.name);
     return DelegatingExecutor::load_weight(source);
   }
-  RopeTable load_rope(std::span<const double> frequencies, int64_t n_positions,
-                      double magnitude) override {
+  RopeTable load_rope(std::span<const double> frequencies, int64_t n_positions) override {
     if (fails) throw ResourceError("no memory");
-    return DelegatingExecutor::load_rope(frequencies, n_positions, magnitude);
+    return DelegatingExecutor::load_rope(frequencies, n_positions);
   }
   void begin_step() override {
     if (fails) throw ResourceError("no step");
@@ -99,9 +98,9 @@ TEST(LayeredExecutor, ATableThatTheSecondCannotLoadIsNotCounted) {
   LayeredExecutor executor(std::make_unique<LoggingExecutor>("A", log), std::move(b), 1, 2);
   const std::vector<double> frequencies = {1, 0.5};
   second.fails = true;
-  EXPECT_THROW(executor.load_rope(frequencies, 8, 1.0), ResourceError);
+  EXPECT_THROW(executor.load_rope(frequencies, 8), ResourceError);
   second.fails = false;
-  EXPECT_EQ(executor.load_rope(frequencies, 8, 1.0).id, 0);
+  EXPECT_EQ(executor.load_rope(frequencies, 8).id, 0);
 }
 
 TEST(LayeredExecutor, MovesOneActivationOnce) {

@@ -22,7 +22,7 @@ constexpr int64_t kScratch = 1 << 17;
 FloatLinearTask task_of(const Tensor& weight, const std::vector<float>& packed, int64_t n_tokens,
                         std::vector<float>& scratch, std::vector<float>& y) {
   FloatLinearTask task;
-  task.type = float_type(weight.dtype());
+  task.type = weight.dtype();
   task.weight = weight.view().data;
   task.cols = weight.shape().cols();
   task.x = packed.data();
@@ -49,7 +49,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
       const auto read = [&](int n_streams) {
         std::vector<float> y(kRows);
         FloatLinearTask task;
-        task.type = float_type(dtype);
+        task.type = dtype;
         task.weight = weight.view().data;
         task.cols = cols;
         task.interleaved_head_dim = 2;
@@ -86,7 +86,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverManyRowsAPanelHas) {
       const Tensor weight = random_tensor(dtype, kRows, cols, 1);
       const std::vector<float> x = random_values(kTokens * cols, 2);
       std::vector<float> packed(packed_tokens_floats(kTokens, cols)), scratch(kScratch);
-      kernels.pack_tokens(FloatType::kF32, x.data(), kTokens, cols, 0, kTokens, packed.data());
+      kernels.pack_tokens(DType::kF32, x.data(), kTokens, cols, 0, kTokens, packed.data());
       const auto multiply = [&](int64_t scratch_floats) {
         std::vector<float> y(kTokens * kRows);
         FloatLinearTask task = task_of(weight, packed, kTokens, scratch, y);
@@ -141,12 +141,12 @@ TEST_P(LinearFloat, SumsPairsOfBf16InTheirOrder) {
     for (const int64_t n_tokens : {1, 2, 5, 6, 23, 24, 31}) {
       const std::vector<float> x = random_values(n_tokens * cols, 2);
       std::vector<float> packed(packed_tokens_floats(n_tokens, cols));
-      kernels.pack_tokens(FloatType::kBF16, x.data(), n_tokens, cols, 0, n_tokens, packed.data());
+      kernels.pack_tokens(DType::kBF16, x.data(), n_tokens, cols, 0, n_tokens, packed.data());
       const std::vector<float> expected = sums_of_pairs(weight, x, bias);
       for (const int n_streams : {0, 2, 4}) {
         std::vector<float> y(n_tokens * kRows);
         FloatLinearTask task = task_of(weight, packed, n_tokens, scratch, y);
-        task.products = FloatType::kBF16;
+        task.products = DType::kBF16;
         task.bias = bias.data();
         task.n_streams = n_streams;
         kernels.linear_float(task);

@@ -96,19 +96,12 @@ Matrix multiply_plainly(const TensorView& weight, const Matrix& x) {
 // ---- the kernels --------------------------------------------------------------------------------
 
 AlignedBuffer quantize(const Kernels& kernels, const Matrix& x, int64_t cols) {
-  QuantizeTask task;
-  task.x = x.data();
-  task.x_stride = cols;
-  task.n_tokens = static_cast<int64_t>(x.size()) / cols;
-  task.cols = cols;
-  AlignedBuffer out(static_cast<uint64_t>(quantized_activations_bytes(task.n_tokens, cols)));
-  task.out = out.data();
+  const int64_t n_tokens = static_cast<int64_t>(x.size()) / cols;
+  AlignedBuffer out(static_cast<uint64_t>(quantized_activations_bytes(n_tokens, cols)));
   // In two shares, as two threads would.
-  task.token_end = task.n_tokens / 2 / 16 * 16;
-  kernels.quantize_activations(task);
-  task.token_begin = task.token_end;
-  task.token_end = task.n_tokens;
-  kernels.quantize_activations(task);
+  const int64_t half = n_tokens / 2 / 16 * 16;
+  kernels.quantize_activations(x.data(), n_tokens, cols, 0, half, out.data());
+  kernels.quantize_activations(x.data(), n_tokens, cols, half, n_tokens, out.data());
   return out;
 }
 

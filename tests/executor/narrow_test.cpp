@@ -30,8 +30,8 @@ TEST(Narrow, RoundsAsTheCodecOnEveryInstructionSet) {
   const std::vector<float> x = numbers();
   for (const std::string_view isa : available_isas()) {
     const Kernels& kernels = *choose_isa(isa).kernels;
-    for (const FloatType type : {FloatType::kF16, FloatType::kBF16}) {
-      const bool is_f16 = type == FloatType::kF16;
+    for (const DType type : {DType::kF16, DType::kBF16}) {
+      const bool is_f16 = type == DType::kF16;
       std::vector<uint16_t> narrow(x.size());
       std::vector<float> wide(x.size());
       kernels.narrow(type, x.data(), std::ssize(x), narrow.data());
@@ -63,7 +63,7 @@ TEST(Narrow, OfAWeightByThreadsIsThatOfTheCodec) {
 TEST(Narrow, KeepsWhatIsNotANumber) {
   for (const std::string_view isa : available_isas()) {
     const Kernels& kernels = *choose_isa(isa).kernels;
-    for (const FloatType type : {FloatType::kF16, FloatType::kBF16}) {
+    for (const DType type : {DType::kF16, DType::kBF16}) {
       const std::vector<float> x(17, std::bit_cast<float>(0x7FFFFFFFU));
       std::vector<uint16_t> narrow(x.size());
       std::vector<float> wide(x.size());

@@ -122,7 +122,7 @@ void add_rope_cases(std::vector<OpCase>& cases) {
                          frequencies.push_back(std::pow(
                              10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(n_rot)));
                        }
-                       const RopeTable table = e.load_rope(frequencies, 64, 1.0);
+                       const RopeTable table = e.load_rope(frequencies, 64);
                        return run_on_inputs(e, 64, heads * head_dim, 1.0F, [&](Inputs x, Inputs) {
                          return e.rope(x, table, head_dim);
                        });

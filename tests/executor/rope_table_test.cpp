@@ -31,7 +31,7 @@ TEST(SineCosine, IsExactToTheLastDigits) {
 
 TEST(RopeAngles, HoldAnglesOfPositionsTimesFrequencies) {
   const std::vector<double> frequencies = {1.0, 0.25, 1e-4};
-  RopeAngles angles(frequencies, 5000, 0.5);
+  RopeAngles angles(frequencies, 5000);
   angles.compute_to(77);
   const float first = angles.cosines(77)[1];
   angles.compute_to(4999);
@@ -39,16 +39,16 @@ TEST(RopeAngles, HoldAnglesOfPositionsTimesFrequencies) {
   for (const int64_t position : {0, 1, 77, 4999}) {
     for (size_t i = 0; i < frequencies.size(); ++i) {
       const double angle = static_cast<double>(position) * frequencies[i];
-      EXPECT_FLOAT_EQ(angles.cosines(position)[i], static_cast<float>(0.5 * std::cos(angle)));
-      EXPECT_NEAR(angles.sines(position)[i], 0.5 * std::sin(angle), 3e-8);
+      EXPECT_FLOAT_EQ(angles.cosines(position)[i], static_cast<float>(std::cos(angle)));
+      EXPECT_NEAR(angles.sines(position)[i], std::sin(angle), 3e-8);
     }
   }
 }
 
 TEST(RopeAngles, RefuseAnglesThatTheyCannotComputeWell) {
-  EXPECT_THROW(RopeAngles(std::vector<double>{1e3}, 1 << 20, 1.0), ArgumentError);
-  EXPECT_THROW(RopeAngles(std::vector<double>{-1.0}, 10, 1.0), ArgumentError);
-  EXPECT_THROW(RopeAngles(std::vector<double>{NAN}, 10, 1.0), ArgumentError);
+  EXPECT_THROW(RopeAngles(std::vector<double>{1e3}, 1 << 20), ArgumentError);
+  EXPECT_THROW(RopeAngles(std::vector<double>{-1.0}, 10), ArgumentError);
+  EXPECT_THROW(RopeAngles(std::vector<double>{NAN}, 10), ArgumentError);
 }
 
 }  // namespace

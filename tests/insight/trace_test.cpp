@@ -9,6 +9,7 @@
 
 #include "executor/executors.h"
 #include "insight/comparison.h"
+#include "insight/probed_model.h"
 #include "limpid/error.hpp"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
@@ -27,10 +28,8 @@ TinyShape deep(const std::string& architecture) {
 }
 
 Trace trace_of(std::shared_ptr<const Checkpoint> checkpoint, const char* executor) {
-  auto tap = std::make_unique<TapExecutor>(make_executor(executor, {.n_threads = 2}));
-  TapExecutor& seen = *tap;
-  const auto model = Model::load(std::move(checkpoint), std::move(tap));
-  return trace_model(*model, seen, some_tokens(20, 50));
+  const testing::ProbedModel probed(std::move(checkpoint), executor);
+  return trace_model(*probed.model, *probed.probe, some_tokens(20, 50));
 }
 
 class Taps : public ::testing::TestWithParam<const char*> {};

@@ -97,7 +97,6 @@ struct BadKey {
 
 TEST(TokenizerFromMetadata, NamesTheKeyThatIsWrong) {
   const std::vector<BadKey> bad = {
-      {"tokenizer.ggml.model", [](Metadata& m) { m = Metadata(); }},
       {"tokenizer.ggml.tokens",
        [](Metadata& m) {
          m.set("tokenizer.ggml.tokens", {Strings{}, "array of string"});
@@ -194,6 +193,7 @@ TEST(TokenizerFromAttachments, AnAbsentVocabularyLeavesTheWordToThem) {
   checkpoint.path = "model.gguf";
   checkpoint.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
   EXPECT_FALSE(has_tokenizer(checkpoint));
+  EXPECT_THROW(tokenizer_from(checkpoint), UnsupportedError);
   checkpoint.attachments = files_beside_weights();
   ASSERT_TRUE(has_tokenizer(checkpoint));
   EXPECT_EQ(tokenizer_from(checkpoint)->encode("he"), (std::vector<TokenId>{256}));

@@ -180,11 +180,11 @@ TEST_F(ApiTest, CountsWhoLeaves) {
   EXPECT_TRUE(soon([&] { return usage().n_waiting == 3; }));
   text.close();
   embedding.close();
-  EXPECT_TRUE(soon([&] { return metrics->n_cancelled.value() == 2; }));
+  EXPECT_TRUE(soon([&] { return metrics->n_cancelled.load() == 2; }));
   runs.close();
   EXPECT_TRUE(is_idle_soon());
-  EXPECT_EQ(metrics->n_cancelled.value(), 3);
-  EXPECT_EQ(metrics->n_requests.value(), 3);
+  EXPECT_EQ(metrics->n_cancelled.load(), 3);
+  EXPECT_EQ(metrics->n_requests.load(), 3);
   std::string sizes;  // of the only prompt that was evaluated
   metrics->prompt_sizes.print("n", "", sizes);
   EXPECT_TRUE(sizes.ends_with("n_count 1\n")) << sizes;

@@ -74,5 +74,14 @@ TEST(MergeList, ThatPutsAPieceBetweenTheWaysToAnotherHasNoScores) {
   EXPECT_GT((*scores)[4], (*scores)[5]);
 }
 
+TEST(MergeList, WithAnEntryThatIsNoMergeHasNoScores) {
+  TokenizerSpec spec = ranks({"a", "b", "ab"});
+  spec.merge_order = MergeOrder::kList;
+  for (const char* merge : {"", " ", "ab", "a b ", " ab"}) {
+    spec.merges = {merge};
+    EXPECT_EQ(merge_scores(spec), std::nullopt) << merge;
+  }
+}
+
 }  // namespace
 }  // namespace limpid

@@ -72,7 +72,7 @@ TEST(RankFile, Llama3HasItsSpecialTokensBehindTheRanks) {
   EXPECT_EQ(name(later, 9), "<|eot_id|>");
   EXPECT_EQ(name(later, 11), "<|image|>");
   EXPECT_EQ(name(later, 255), "<|reserved_special_token_245|>");
-  EXPECT_EQ(later.stop_ids, (std::vector<TokenId>{258, 265, 266}));
+  EXPECT_EQ(find_stop_ids(later), (std::vector<TokenId>{258, 265, 266}));
   EXPECT_TRUE(later.add_bos);
   EXPECT_EQ(later.bos, std::optional<TokenId>(257));
 }

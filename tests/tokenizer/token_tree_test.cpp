@@ -58,6 +58,19 @@ TEST(TokenTree, RemovesExtraSpacesWhereTheTokenizerDoes) {
   EXPECT_EQ(tokenizer->decode(tree.encode(text)), tokenizer->decode(tokenizer->encode(text)));
 }
 
+TEST(TokenTree, TakesTheMarkOfASpaceForASpace) {
+  TokenizerSpec spec = small_vocabulary("spm");
+  for (const SpacePrefix prefix : {SpacePrefix::kEveryPart, SpacePrefix::kEveryPartOnce,
+                                   SpacePrefix::kFirstPartOnce, SpacePrefix::kNone}) {
+    spec.space_prefix = prefix;
+    const auto tokenizer = Tokenizer::create(spec);
+    const TokenTree tree(tokenizer);
+    const std::string text = "\u2581one\u2581two";
+    EXPECT_EQ(tree.encode(text), tree.encode(" one two"));
+    EXPECT_EQ(tokenizer->decode(tree.encode(text)), tokenizer->decode(tokenizer->encode(text)));
+  }
+}
+
 TEST(TokenDisagreement, CountsTokensThatAreNotAtTheSamePlace) {
   const auto tokenizer = tiny();
   const auto count = [&](std::vector<TokenId> exact, std::vector<TokenId> other) {

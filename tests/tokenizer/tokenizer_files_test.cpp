@@ -44,7 +44,7 @@ TEST(VocabMerges, ReadsTheTwoFilesWithAndWithoutAVersion) {
   EXPECT_EQ(version.merges, small.merges);
   EXPECT_EQ(plain.pieces.back(), "<|endoftext|>");
   EXPECT_EQ(plain.types.back(), TokenType::kControl);
-  EXPECT_EQ(plain.stop_ids, (std::vector<TokenId>{*plain.eos}));
+  EXPECT_EQ(find_stop_ids(plain), (std::vector<TokenId>{*plain.eos}));
   const std::string text = "hello world, it's 12 o'clock";
   EXPECT_EQ(Tokenizer::create(plain)->encode(text), Tokenizer::create(small)->encode(text));
 }
@@ -154,6 +154,25 @@ TEST(TokenizerConfig, RefusesMalformedAddedTokens) {
     TokenizerConfig config;
     EXPECT_THROW(add_added_tokens("a", text, config), FormatError) << text;
   }
+}
+
+TEST(TokenizerConfig, NamesThePlaceOfABadTokenPrintably) {
+  const auto message_of = [](auto read) {
+    try {
+      read();
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  TokenizerConfig config;
+  for (const std::string& message :
+       {message_of([] {
+          read_tokenizer_config("c",
+                                R"({"added_tokens_decoder": {"\u001b[2J": {"content": "a"}}})");
+        }),
+        message_of([&] { add_added_tokens("a", R"({"\u001b[2J": "1"})", config); })})
+    EXPECT_NE(message.find("\\x1b[2J"), std::string::npos) << message;
 }
 
 TEST(TokenizerFiles, ATokenizerJsonMayHaveAnyName) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "tokenizer/normalize.h"
 
 namespace limpid::unicode {
@@ -41,6 +44,22 @@ TEST(Unicode, FindsTheLastCharacter) {
   EXPECT_EQ(last("\xC3\xA9\xA9").value, kInvalidByte + 0xA9);
   EXPECT_EQ(last("a\xE2\x82").value, kInvalidByte + 0x82);
   EXPECT_EQ(last("\x80").value, kInvalidByte + 0x80);
+}
+
+TEST(Unicode, CountsAndSkipsCharacters) {
+  for (const std::string text :
+       {"", "a", "twelve bytes", "eight by\u00e9 eight by\u4e00 and \U0001F600 at the end",
+        "\xFF\x80 bytes and \xE2\x82 a cut one, \xED\xA0\x80 a surrogate \xC3"}) {
+    std::vector<size_t> begins;
+    for_each_character(text, [&](std::string_view character) {
+      begins.push_back(static_cast<size_t>(character.data() - text.data()));
+    });
+    EXPECT_EQ(n_characters(text), begins.size()) << text;
+    for (size_t n = 0; n < begins.size(); ++n)
+      EXPECT_EQ(character_offset(text, static_cast<int64_t>(n)), begins[n]) << text;
+    for (const size_t n : {begins.size(), begins.size() + 100})
+      EXPECT_EQ(character_offset(text, static_cast<int64_t>(n)), text.size()) << text;
+  }
 }
 
 TEST(Unicode, AsciiTableEqualsTheGeneratedOne) {

@@ -233,21 +233,17 @@ struct CpuExecutor::AttentionCall {
 void CpuExecutor::append(const AttentionCall& call, const float* k, const float* v) {
   const int64_t head_dim = call.shape.head_dim;
   const int64_t cols = call.shape.n_kv_heads * head_dim;
-  pool_.for_ranges(inputs_.n_tokens(), std::max<int64_t>(1, kElementsToShare / cols),
-                   [&](int64_t begin, int64_t end, int) {
-                     for (int64_t t = begin; t < end; ++t) {
-                       const int64_t position = inputs_.positions[static_cast<size_t>(t)];
-                       const int64_t block =
-                           inputs_.block_of(inputs_.sequences[static_cast<size_t>(t)], position);
-                       for (int64_t h = 0; h < call.shape.n_kv_heads; ++h) {
-                         kernels_.append_kv(k + t * cols + h * head_dim,
-                                            v + t * cols + h * head_dim, position % kKvBlock,
-                                            head_dim, call.kv.k_is_f16(), call.kv.v_is_f16(),
-                                            call.kv.k_block(call.layer, block, h),
-                                            call.kv.v_block(call.layer, block, h));
-                       }
-                     }
-                   });
+  const int64_t grain = std::max<int64_t>(1, kElementsToShare / cols);
+  pool_.for_each(inputs_.n_tokens(), grain, [&](int64_t t) {
+    const int64_t position = inputs_.positions[static_cast<size_t>(t)];
+    const int64_t block = inputs_.block_of(inputs_.sequences[static_cast<size_t>(t)], position);
+    for (int64_t h = 0; h < call.shape.n_kv_heads; ++h) {
+      kernels_.append_kv(k + t * cols + h * head_dim, v + t * cols + h * head_dim,
+                         position % kKvBlock, head_dim, call.kv.k_is_f16(), call.kv.v_is_f16(),
+                         call.kv.k_block(call.layer, block, h),
+                         call.kv.v_block(call.layer, block, h));
+    }
+  });
 }
 
 void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thread) {
@@ -301,18 +297,16 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
         }
       }
     });
-    pool_.for_ranges(n_tasks, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t task = begin; task < end; ++task) {
-        const AttentionCall::Queries queries = call.queries(task);
-        const AttentionState state = state_at(states + task * floats, queries.n);
-        if (wave == 0) clear_state(state, queries.n, head_dim);
-        for (int64_t b = wave; b < std::min(wave + kBlocksPerWave, queries.n_blocks()); ++b) {
-          float* memory = partials + (task * kBlocksPerWave + b - wave) * floats;
-          kernels_.merge_partial(state, state_at(memory, queries.n), queries.first_to_see(b),
-                                 queries.n, head_dim);
-        }
-        if (wave + kBlocksPerWave >= n_blocks) call.finish(kernels_, queries, state);
+    pool_.for_each(n_tasks, 1, [&](int64_t task) {
+      const AttentionCall::Queries queries = call.queries(task);
+      const AttentionState state = state_at(states + task * floats, queries.n);
+      if (wave == 0) clear_state(state, queries.n, head_dim);
+      for (int64_t b = wave; b < std::min(wave + kBlocksPerWave, queries.n_blocks()); ++b) {
+        float* memory = partials + (task * kBlocksPerWave + b - wave) * floats;
+        kernels_.merge_partial(state, state_at(memory, queries.n), queries.first_to_see(b),
+                               queries.n, head_dim);
       }
+      if (wave + kBlocksPerWave >= n_blocks) call.finish(kernels_, queries, state);
     });
   }
 }

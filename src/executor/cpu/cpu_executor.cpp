@@ -24,12 +24,13 @@ namespace {
 // products of bf16.
 constexpr int64_t kLinearCopies = 3;
 
-// Of the copy that `linear` makes of its input [n_tokens, cols].
-uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized) {
-  if (cols == 0 || (n_tokens == 1 && !is_quantized)) return 0;
-  return static_cast<uint64_t>(is_quantized ? quantized_activations_bytes(n_tokens, cols)
-                                            : packed_tokens_floats(n_tokens, cols) *
-                                                  static_cast<int64_t>(sizeof(float)));
+// Of the copy that `linear` makes of its input [n_tokens, cols]. One token of f32 is read where it
+// lies.
+uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized, DType products) {
+  if (cols == 0) return 0;
+  if (is_quantized) return static_cast<uint64_t>(quantized_activations_bytes(n_tokens, cols));
+  if (n_tokens == 1 && products == DType::kF32) return 0;
+  return static_cast<uint64_t>(packed_tokens_floats(n_tokens, cols)) * sizeof(float);
 }
 
 // Half of a core's second-level cache, which holds the tokens too: a quarter of a MiB to a MiB.
@@ -46,7 +47,7 @@ int64_t linear_scratch_floats() {
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
     : isa_(choose_isa(options.isa)),
       kernels_(*isa_.kernels),
-      products_(options.products == "bf16" ? FloatType::kBF16 : FloatType::kF32),
+      products_(options.products == "bf16" ? DType::kBF16 : DType::kF32),
       pool_(options.n_threads),
       linear_scratch_floats_(linear_scratch_floats()),
       linear_scratch_(static_cast<uint64_t>(pool_.size() * linear_scratch_floats_) * sizeof(float)),
@@ -98,9 +99,8 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   return {static_cast<int32_t>(weights_.size() - 1), tensor.shape.rows(), tensor.shape.cols()};
 }
 
-RopeTable CpuExecutor::load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                                 double magnitude) {
-  rope_tables_.emplace_back(inverse_frequencies, n_positions, magnitude);
+RopeTable CpuExecutor::load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) {
+  rope_tables_.emplace_back(inverse_frequencies, n_positions);
   return {static_cast<int32_t>(rope_tables_.size() - 1),
           2 * static_cast<int64_t>(inverse_frequencies.size())};
 }
@@ -121,7 +121,8 @@ uint64_t CpuExecutor::step_bytes(const StepSize& size) const {
   uint64_t most = Executor::step_bytes(size);
   for (const StepSize::Moment& moment : size.moments) {
     const uint64_t alive = tensor_bytes(DType::kF32, Shape{size.n_tokens, moment.of_tokens});
-    most = std::max(most, alive + copy_bytes(size.n_tokens, moment.input, size.is_quantized));
+    most = std::max(most,
+                    alive + copy_bytes(size.n_tokens, moment.input, size.is_quantized, products_));
   }
   return most;
 }

@@ -18,13 +18,6 @@
 
 namespace limpid {
 
-// As kernels name the type of a matrix that is not quantised.
-constexpr FloatType float_type(DType dtype) {
-  return dtype == DType::kF16    ? FloatType::kF16
-         : dtype == DType::kBF16 ? FloatType::kBF16
-                                 : FloatType::kF32;
-}
-
 class CpuExecutor final : public Executor {
  public:
   // Throws ArgumentError for an instruction set that is not there or a bad number of threads.
@@ -38,8 +31,7 @@ class CpuExecutor final : public Executor {
   uint64_t kv_bytes(const KvLayout& layout) const override;
   uint64_t step_bytes(const StepSize& size) const override;
   Weight load_weight(const WeightSource& source) override;
-  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                      double magnitude) override;
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override;
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
   void reserve(int64_t max_tokens, int64_t max_outputs) override;
 
@@ -104,6 +96,8 @@ class CpuExecutor final : public Executor {
     return weights_[static_cast<size_t>(handle.id)];
   }
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
+  // The op `rope`; `back`: by the opposite angles.
+  Activation rotate(const Activation& x, const RopeTable& table, int64_t head_dim, bool back);
   // The input of `linear` as the kernels of its projections read it.
   struct LinearInput {
     const Activation& plain;
@@ -114,7 +108,7 @@ class CpuExecutor final : public Executor {
   LinearInput linear_input(const Activation& x, std::span<const Projection> projections);
   const float* input_of(const LinearInput& input, const Weight& weight);
   Activation quantize(const Activation& x);
-  Activation pack(const Activation& x, FloatType products);
+  Activation pack(const Activation& x, DType products);
   // Groups [begin, end), and where their results go: output r of token t to
   // y[t * y_stride + r - first_row].
   struct GroupRange {
@@ -132,7 +126,7 @@ class CpuExecutor final : public Executor {
   void linear_in_file(const LoadedWeight& weight, LinearTask task, const GroupRange& groups,
                       int thread);
   bool is_quantized_weight(const Weight& weight) const;
-  FloatType products_of(const Weight& weight) const;  // of a weight of floats
+  DType products_of(const Weight& weight) const;  // of a weight of floats
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
 
@@ -143,7 +137,7 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
-  const FloatType products_;  // of weights of bf16
+  const DType products_;  // of weights of bf16
   const WeightReading weight_reading_ = weight_reading();
   ThreadPool pool_;
   StepInputs inputs_;

@@ -58,7 +58,7 @@ void CpuGradients::refresh(const Weight& weight) {
 void CpuGradients::round_weight(std::span<const float> values, DType dtype, std::byte* rounded) {
   auto* const out = reinterpret_cast<uint16_t*>(rounded);
   ex_.for_rows(std::ssize(values), 1, [&](int64_t begin, int64_t end) {
-    ex_.kernels_.narrow(float_type(dtype), values.data() + begin, end - begin, out + begin);
+    ex_.kernels_.narrow(dtype, values.data() + begin, end - begin, out + begin);
   });
 }
 

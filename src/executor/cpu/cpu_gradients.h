@@ -27,7 +27,7 @@ class CpuGradients final : public GradientOps {
   void refresh(const Weight& weight) override;
   void round_weight(std::span<const float> values, DType dtype, std::byte* rounded) override;
 
-#define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
+#define LIMPID_GRADIENT_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/gradient_op_list.h"
 
  private:

@@ -8,17 +8,7 @@
 namespace limpid {
 
 Activation CpuGradients::rope(const RopeTable& table, int64_t head_dim, const Activation& dy) {
-  const RopeAngles& angles = ex_.rope_tables_[static_cast<size_t>(table.id)];
-  Activation dx = like(dy);
-  ex_.for_rows(dy.rows(), dy.cols(), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      const int64_t position = ex_.inputs_.positions[static_cast<size_t>(t)];
-      ex_.kernels_.rope_gradient(data(dy) + t * dy.cols(), angles.cosines(position),
-                                 angles.sines(position), dy.cols() / head_dim, head_dim,
-                                 table.n_rot, data(dx) + t * dy.cols());
-    }
-  });
-  return dx;
+  return ex_.rotate(dy, table, head_dim, true);
 }
 
 // A task is one KV head of one sequence: dk and dv of the head are summed over its queries by one

@@ -22,7 +22,7 @@ void CpuGradients::multiply(const LeftMatrix& left, std::span<const MatrixProduc
 MatrixProduct CpuGradients::projection(const Weight& weight, const Weight& bias, float* y) const {
   MatrixProduct product;
   product.right = loaded(weight).tensor.data;
-  product.right_type = float_type(loaded(weight).tensor.dtype);
+  product.right_type = loaded(weight).tensor.dtype;
   product.right_transposed = true;
   product.right_stride = weight.cols;
   product.cols = weight.rows;
@@ -45,7 +45,7 @@ void CpuGradients::add_dx(const Weight& weight, const float* dy, int64_t n_rows,
                           bool add) {
   MatrixProduct product;
   product.right = loaded(weight).tensor.data;
-  product.right_type = float_type(loaded(weight).tensor.dtype);
+  product.right_type = loaded(weight).tensor.dtype;
   product.right_stride = product.cols = weight.cols;
   product.y = dx;
   product.add = add;
@@ -99,17 +99,15 @@ Activation CpuGradients::cross_entropy(const Activation& x, const Weight& head,
     float* logits = data(z);
     const MatrixProduct product = projection(head, {}, logits);
     multiply({rows, x.cols(), n, x.cols()}, {&product, 1});
-    ex_.pool_.for_ranges(n, 1, [&](int64_t begin, int64_t end, int /*thread*/) {
-      for (int64_t t = begin; t < end; ++t) {
-        const auto [token, factor] = targets[static_cast<size_t>(first + t)];
-        float* row = logits + t * head.rows;
-        const float logit = row[token];
-        const SoftmaxSums sums = ex_.kernels_.exponentials(row, head.rows, 1.0F);
-        ex_.kernels_.scale_elements(row, factor / sums.sum, head.rows, row);
-        row[token] -= factor;
-        losses[static_cast<size_t>(first + t)] =
-            std::log(static_cast<double>(sums.sum)) + sums.largest - logit;
-      }
+    ex_.pool_.for_each(n, 1, [&](int64_t t) {
+      const auto [token, factor] = targets[static_cast<size_t>(first + t)];
+      float* row = logits + t * head.rows;
+      const float logit = row[token];
+      const SoftmaxSums sums = ex_.kernels_.exponentials(row, head.rows, 1.0F);
+      ex_.kernels_.scale_elements(row, factor / sums.sum, head.rows, row);
+      row[token] -= factor;
+      losses[static_cast<size_t>(first + t)] =
+          std::log(static_cast<double>(sums.sum)) + sums.largest - logit;
     });
     if (!want_gradients) continue;
     add_dweight(head, rows, logits, n);

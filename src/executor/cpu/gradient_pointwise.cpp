@@ -44,7 +44,7 @@ Activation CpuGradients::narrow(const Activation& x, DType dtype) {
   Activation y = ex_.allocate(x.rows(), (x.cols() + 1) / 2);
   ex_.for_rows(x.rows(), x.cols(), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      ex_.kernels_.narrow(float_type(dtype), data(x) + t * x.cols(), x.cols(),
+      ex_.kernels_.narrow(dtype, data(x) + t * x.cols(), x.cols(),
                           reinterpret_cast<uint16_t*>(data(y) + t * y.cols()));
     }
   });
@@ -55,9 +55,8 @@ Activation CpuGradients::widen(const Activation& narrow, int64_t cols, DType dty
   Activation y = ex_.allocate(narrow.rows(), cols);
   ex_.for_rows(y.rows(), cols, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      ex_.kernels_.widen(float_type(dtype),
-                         reinterpret_cast<const uint16_t*>(data(narrow) + t * narrow.cols()), cols,
-                         data(y) + t * cols);
+      ex_.kernels_.widen(dtype, reinterpret_cast<const uint16_t*>(data(narrow) + t * narrow.cols()),
+                         cols, data(y) + t * cols);
     }
   });
   return y;

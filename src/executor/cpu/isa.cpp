@@ -74,8 +74,12 @@ bool has_scalar() { return true; }
 
 std::vector<Isa> detect() {
   std::vector<Isa> found;
-#define LIMPID_ADD(isa) \
-  if (has_##isa()) found.push_back({#isa, &isa_##isa::kKernels});
+  size_t number = 0;
+#define LIMPID_ADD(isa)                                    \
+  if (has_##isa()) {                                       \
+    found.push_back({#isa, &isa_##isa::kKernels, number}); \
+  }                                                        \
+  ++number;
   LIMPID_FOR_EACH_ISA(LIMPID_ADD)
 #undef LIMPID_ADD
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
 // Which instruction set's kernels run. isa_list.h has the sets that kernels are compiled for.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace limpid {
 struct Isa {
   std::string_view name;
   const Kernels* kernels;
+  size_t number;  // its place in LIMPID_FOR_EACH_ISA, for other tables of kernels
 };
 
 // How weights are read. The bits of the result are the same; CPUs differ in what they read fastest.

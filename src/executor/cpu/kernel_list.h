@@ -14,15 +14,20 @@ LIMPID_KERNEL(void, linear_float, (const FloatLinearTask& task))
 // and a tile is [cols / 32][T][32]. Packs tokens [token_begin, token_end), bounds being multiples
 // of kFloatTokenGrain or the end.
 LIMPID_KERNEL(void, pack_tokens,
-              (FloatType products, const float* x, int64_t n_tokens, int64_t cols,
-               int64_t token_begin, int64_t token_end, float* packed))
+              (DType products, const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+               int64_t token_end, float* packed))
 
 // The product of int8 activations and packed weights, of task.format.
 LIMPID_KERNEL(void, linear_quantized, (const LinearTask& task))
 
-// Quantises activations to int8, with a scale per 16 columns. If a value of a token is not finite,
-// every output of the token will be NaN.
-LIMPID_KERNEL(void, quantize_activations, (const QuantizeTask& task))
+// Quantises activations x [n_tokens, cols] to int8, with a scale per 16 columns. If a value of a
+// token is not finite, every output of the token will be NaN. `out` has
+// quantized_activations_bytes(n_tokens, cols) and is 64-byte aligned. Writes the slots of tokens
+// [token_begin, token_end), and the padding after the last token; so threads can share the work.
+// token_begin, and token_end unless it is n_tokens, is a multiple of 16.
+LIMPID_KERNEL(void, quantize_activations,
+              (const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+               int64_t token_end, std::byte* out))
 
 // ---- attention ----------------------------------------------------------------------------------
 
@@ -57,10 +62,11 @@ LIMPID_KERNEL(void, layer_norm,
               (const float* x, const float* weight, const float* bias, int64_t n_rows, int64_t cols,
                float eps, float* y))
 
-// One token: n_heads heads of head_dim, cos and sin [n_rot / 2] of its position.
+// One token: n_heads heads of head_dim, cos and sin [n_rot / 2] of its position. `back`: by the
+// opposite angles, for gradients.
 LIMPID_KERNEL(void, rope,
               (const float* x, const float* cos, const float* sin, int64_t n_heads,
-               int64_t head_dim, int64_t n_rot, float* y))
+               int64_t head_dim, int64_t n_rot, bool back, float* y))
 
 // ---- elements -----------------------------------------------------------------------------------
 
@@ -95,19 +101,14 @@ LIMPID_KERNEL(void, norm_gradient, (const NormGradientTask& task))
 LIMPID_KERNEL(void, norm_weight_gradient,
               (const NormGradientTask& task, int64_t begin, int64_t end, float* dweight))
 
-// The rotation by the opposite angle, otherwise as `rope`.
-LIMPID_KERNEL(void, rope_gradient,
-              (const float* dy, const float* cos, const float* sin, int64_t n_heads,
-               int64_t head_dim, int64_t n_rot, float* dx))
-
 // One sequence and one KV head with the query heads that share it.
 LIMPID_KERNEL(void, attention_gradient, (const AttentionGradientTask& task))
 // The forward op for the same sequence and heads.
 LIMPID_KERNEL(void, attend_whole, (const AttentionGradientTask& task))
 
 // To 16 bits, rounded to nearest even, and back; `type` is kF16 or kBF16.
-LIMPID_KERNEL(void, narrow, (FloatType type, const float* x, int64_t n, uint16_t* y))
-LIMPID_KERNEL(void, widen, (FloatType type, const uint16_t* x, int64_t n, float* y))
+LIMPID_KERNEL(void, narrow, (DType type, const float* x, int64_t n, uint16_t* y))
+LIMPID_KERNEL(void, widen, (DType type, const uint16_t* x, int64_t n, float* y))
 
 LIMPID_KERNEL(void, unary_gradient,
               (UnaryKind kind, const float* x, const float* dy, int64_t n, float* dx))

@@ -9,21 +9,19 @@
 #include "executor/cpu/quantized_linear.h"
 #include "executor/dropout.h"
 #include "executor/unary_kind.h"
+#include "tensor/dtype.h"
 
 namespace limpid {
-
-// The type of a matrix of floats that a kernel reads or writes.
-enum class FloatType : uint8_t { kF32, kF16, kBF16 };
 
 // y[t, out(r)] = sum_k w[r, k] * x[t, k] + bias[out(r)] for rows [row_begin, row_end). Sixteen
 // lanes along k: lane l sums k = l, l + 16, … in order, then the lanes are added in a fixed tree,
 // then the bias. With products of bf16, lane l sums the pairs k = 2 l, 2 l + 1 of every 32 columns,
 // the second number of a pair before the first.
 struct FloatLinearTask {
-  FloatType type = FloatType::kF32;      // of `weight`
-  FloatType products = FloatType::kF32;  // or kBF16, for weights of bf16
-  const std::byte* weight = nullptr;     // [rows, cols], row-major without gaps
-  int64_t first_row = 0;                 // output of the weight's row 0, before pairs are split
+  DType type = DType::kF32;           // of `weight`: kF32, kF16 or kBF16
+  DType products = DType::kF32;       // or kBF16, for weights of bf16
+  const std::byte* weight = nullptr;  // [rows, cols], row-major without gaps
+  int64_t first_row = 0;              // output of the weight's row 0, before pairs are split
   int64_t cols = 0;
   int64_t row_begin = 0;
   int64_t row_end = 0;
@@ -90,14 +88,30 @@ struct AttentionState {
   float* accumulator = nullptr;  // [n, padded_head_dim]
 };
 
-// A part of the left operand of a product: element (m, k) is x[m * stride + k], or x[k * stride +
-// m] when `transposed`.
-struct PackTask {
+// The left operand of a product: element (m, k) is x[m * stride + k], or x[k * stride + m] when
+// `transposed`.
+struct LeftMatrix {
   const float* x = nullptr;
   int64_t stride = 0;
   int64_t rows = 0;
   int64_t depth = 0;
   bool transposed = false;
+};
+
+// y = left * right, or y += left * right.
+struct MatrixProduct {
+  const void* right = nullptr;  // [depth, right_stride], or transposed: [cols, right_stride]
+  int64_t right_stride = 0;
+  int64_t cols = 0;
+  float* y = nullptr;  // [rows, cols]; overlaps neither operand
+  bool add = false;
+  DType right_type = DType::kF32;  // or kF16 or kBF16
+  bool right_transposed = false;
+  const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
+};
+
+// Packs rows [row_begin, row_end) of a part of the left operand.
+struct PackTask : LeftMatrix {
   int64_t row_begin = 0;  // a multiple of kLeftRowGrain
   int64_t row_end = 0;
   float* packed = nullptr;  // depth floats for each row, the rows rounded up to kLeftRowGrain
@@ -105,20 +119,11 @@ struct PackTask {
 // Rows that a thread packs or multiplies together: whole tiles of every instruction set.
 inline constexpr int64_t kLeftRowGrain = 24;
 
-// Rows [row_begin, row_end) and columns [col_begin, col_end) of y = left * right.
-struct MultiplyTask {
+// Rows [row_begin, row_end) and columns [col_begin, col_end) of a product.
+struct MultiplyTask : MatrixProduct {
   const float* left = nullptr;  // as pack_left writes it: the rows from row 0 on
   int64_t depth = 0;
-  const void* right = nullptr;  // [depth, right_stride], or transposed: [cols, right_stride]
-  int64_t right_stride = 0;
-  int64_t cols = 0;
-  float* y = nullptr;  // [rows, y_stride]
-  int64_t y_stride = 0;
-  bool add = false;  // add to y; otherwise y is overwritten
-  FloatType right_type = FloatType::kF32;
-  bool right_transposed = false;
-  const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
-  int64_t row_begin = 0;        // a multiple of kLeftRowGrain
+  int64_t row_begin = 0;  // a multiple of kLeftRowGrain
   int64_t row_end = 0;
   int64_t col_begin = 0;  // a multiple of kRightColGrain
   int64_t col_end = 0;

@@ -87,8 +87,8 @@ bool CpuExecutor::is_quantized_weight(const Weight& weight) const {
   return is_quantized(loaded(weight).tensor.dtype);
 }
 
-FloatType CpuExecutor::products_of(const Weight& weight) const {
-  return loaded(weight).tensor.dtype == DType::kBF16 ? products_ : FloatType::kF32;
+DType CpuExecutor::products_of(const Weight& weight) const {
+  return loaded(weight).tensor.dtype == DType::kBF16 ? products_ : DType::kF32;
 }
 
 CpuExecutor::LinearInput CpuExecutor::linear_input(const Activation& x,
@@ -96,44 +96,36 @@ CpuExecutor::LinearInput CpuExecutor::linear_input(const Activation& x,
   bool is_quantized = false, has_floats = false, has_pairs = false;
   for (const Projection& p : projections) {
     const bool quantized = is_quantized_weight(p.weight);
-    const bool pairs = !quantized && products_of(p.weight) == FloatType::kBF16;
+    const bool pairs = !quantized && products_of(p.weight) == DType::kBF16;
     is_quantized |= quantized;
     has_pairs |= pairs;
     has_floats |= !quantized && !pairs;
   }
   return {.plain = x,
           .quantized = is_quantized ? quantize(x) : Activation(),
-          .packed = has_floats && x.rows() > 1 ? pack(x, FloatType::kF32) : Activation(),
-          .packed_pairs = has_pairs ? pack(x, FloatType::kBF16) : Activation()};
+          .packed = has_floats && x.rows() > 1 ? pack(x, DType::kF32) : Activation(),
+          .packed_pairs = has_pairs ? pack(x, DType::kBF16) : Activation()};
 }
 
 const float* CpuExecutor::input_of(const LinearInput& input, const Weight& weight) {
   if (is_quantized_weight(weight)) return data(input.quantized);
-  if (products_of(weight) == FloatType::kBF16) return data(input.packed_pairs);
+  if (products_of(weight) == DType::kBF16) return data(input.packed_pairs);
   return input.packed.rows() > 0 ? data(input.packed) : data(input.plain);
 }
 
 Activation CpuExecutor::quantize(const Activation& x) {
   const int64_t n_bytes = quantized_activations_bytes(x.rows(), x.cols());
   Activation quantized = allocate(1, (n_bytes + 3) / 4);
-  QuantizeTask all;
-  all.x = data(x);
-  all.x_stride = x.cols();
-  all.n_tokens = x.rows();
-  all.cols = x.cols();
-  all.out = reinterpret_cast<std::byte*>(data(quantized));
   const int64_t grain = std::max(
       kTokensPerQuantizer, kElementsToShare / x.cols() / kTokensPerQuantizer * kTokensPerQuantizer);
-  pool_.for_ranges(x.rows(), grain, [&](int64_t begin, int64_t end, int) {
-    QuantizeTask task = all;
-    task.token_begin = begin;
-    task.token_end = end;
-    kernels_.quantize_activations(task);
+  auto* const out = reinterpret_cast<std::byte*>(data(quantized));
+  pool_.for_ranges(x.rows(), grain, [&, from = data(x)](int64_t begin, int64_t end, int) {
+    kernels_.quantize_activations(from, x.rows(), x.cols(), begin, end, out);
   });
   return quantized;
 }
 
-Activation CpuExecutor::pack(const Activation& x, FloatType products) {
+Activation CpuExecutor::pack(const Activation& x, DType products) {
   Activation packed = allocate(1, packed_tokens_floats(x.rows(), x.cols()));
   const int64_t grain =
       std::max<int64_t>(1, kElementsToShare / x.cols() / kFloatTokenGrain) * kFloatTokenGrain;
@@ -167,7 +159,7 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
     return;
   }
   FloatLinearTask task;
-  task.type = float_type(weight.tensor.dtype);
+  task.type = weight.tensor.dtype;
   task.products = products_of(projection.weight);
   task.cols = projection.weight.cols;
   task.interleaved_head_dim = weight.interleaved_head_dim;

@@ -33,32 +33,23 @@ struct Part {
 };
 
 PackTask pack_task(const LeftMatrix& left, const Part& part, float* packed) {
-  PackTask task;
-  task.x = left.x +
-           (left.transposed ? part.k * left.stride + part.row : part.row * left.stride + part.k);
-  task.stride = left.stride;
+  PackTask task{left};
+  task.x += left.transposed ? part.k * left.stride + part.row : part.row * left.stride + part.k;
   task.rows = part.rows;
   task.depth = part.depth;
-  task.transposed = left.transposed;
   task.packed = packed;
   return task;
 }
 
 MultiplyTask multiply_task(const MatrixProduct& product, const Part& part, const float* packed) {
-  const int64_t element = product.right_type == FloatType::kF32 ? 4 : 2;
+  const int64_t element = product.right_type == DType::kF32 ? 4 : 2;
   const int64_t first = product.right_transposed ? part.k : part.k * product.right_stride;
-  MultiplyTask task;
+  MultiplyTask task{product};
+  task.right = static_cast<const std::byte*>(product.right) + first * element;
+  task.y += part.row * product.cols;
+  task.add = product.add || part.k > 0;
   task.left = packed;
   task.depth = part.depth;
-  task.right = static_cast<const std::byte*>(product.right) + first * element;
-  task.right_stride = product.right_stride;
-  task.right_type = product.right_type;
-  task.right_transposed = product.right_transposed;
-  task.cols = product.cols;
-  task.y = product.y + part.row * product.cols;
-  task.y_stride = product.cols;
-  task.add = product.add || part.k > 0;
-  task.bias = product.bias;
   return task;
 }
 

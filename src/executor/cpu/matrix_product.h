@@ -10,27 +10,6 @@
 
 namespace limpid {
 
-// Element (m, k) is x[m * stride + k], or x[k * stride + m] when `transposed`.
-struct LeftMatrix {
-  const float* x = nullptr;
-  int64_t stride = 0;
-  int64_t rows = 0;
-  int64_t depth = 0;
-  bool transposed = false;
-};
-
-// y = left * right, or y += left * right.
-struct MatrixProduct {
-  const void* right = nullptr;  // [left.depth, right_stride], or transposed: [cols, right_stride]
-  int64_t right_stride = 0;
-  int64_t cols = 0;
-  float* y = nullptr;  // [left.rows, cols]; overlaps neither operand
-  bool add = false;
-  FloatType right_type = FloatType::kF32;
-  bool right_transposed = false;
-  const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
-};
-
 // The left operand is packed by parts of so many floats: about 1 MiB, which stay in the L2 cache of
 // a core.
 inline constexpr int64_t kLeftPartFloats = 44 * kLeftRowGrain * kMultiplyDepth;

@@ -173,25 +173,11 @@ static constexpr int64_t quantized_activations_bytes(int64_t n_tokens, int64_t c
   return token_slots(n_tokens) * (cols / kScaleBlock) * kActivationRecord;
 }
 
-// Arguments of `quantize`. x [n_tokens, cols] f32, rows x_stride floats apart; out
-// [quantized_activations_bytes(n_tokens, cols)], 64-byte aligned. Writes the slots of tokens
-// [token_begin, token_end), and the padding after the last token; so threads can share the work.
-// token_begin, and token_end unless it is n_tokens, is a multiple of 16.
-struct QuantizeTask {
-  const float* x = nullptr;
-  int64_t x_stride = 0;
-  int64_t n_tokens = 0;
-  int64_t cols = 0;
-  std::byte* out = nullptr;
-  int64_t token_begin = 0;
-  int64_t token_end = 0;
-};
-
 // ---- the product --------------------------------------------------------------------------------
 
 // Arguments of `linear`: y[t, r] = sum_k w[r, k] * x[t, k] (+ bias[r]) for the rows of groups
-// [group_begin, group_end). `weight` is PackedWeight::data(), `x` what `quantize` wrote; y
-// [n_tokens, rows] f32 with rows y_stride floats apart; bias f32 [rows] or null.
+// [group_begin, group_end). `weight` is PackedWeight::data(), `x` what quantize_activations wrote;
+// y [n_tokens, rows] f32 with rows y_stride floats apart; bias f32 [rows] or null.
 struct LinearTask {
   PackedFormat format = PackedFormat::kQ8_0;  // of `weight`
   const std::byte* weight = nullptr;

@@ -68,19 +68,17 @@ void CpuExecutor::read_best(const Activation& x, int64_t k, std::span<int32_t> c
                        begin += last - first;
                      }
                    });
-  pool_.for_ranges(x.rows(), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (int64_t row = begin; row < end; ++row) {
-      const std::span<const float> of_row{data(x) + row * cols, static_cast<size_t>(cols)};
-      const std::vector<int32_t> best =
-          best_of_row(of_row,
-                      std::span(largest).subspan(static_cast<size_t>(row * n_blocks),
-                                                 static_cast<size_t>(n_blocks)),
-                      k);
-      for (int64_t i = 0; i < k; ++i) {
-        columns[static_cast<size_t>(row * k + i)] = best[static_cast<size_t>(i)];
-        values[static_cast<size_t>(row * k + i)] =
-            of_row[static_cast<size_t>(best[static_cast<size_t>(i)])];
-      }
+  pool_.for_each(x.rows(), 1, [&](int64_t row) {
+    const std::span<const float> of_row{data(x) + row * cols, static_cast<size_t>(cols)};
+    const std::vector<int32_t> best =
+        best_of_row(of_row,
+                    std::span(largest).subspan(static_cast<size_t>(row * n_blocks),
+                                               static_cast<size_t>(n_blocks)),
+                    k);
+    for (int64_t i = 0; i < k; ++i) {
+      columns[static_cast<size_t>(row * k + i)] = best[static_cast<size_t>(i)];
+      values[static_cast<size_t>(row * k + i)] =
+          of_row[static_cast<size_t>(best[static_cast<size_t>(i)])];
     }
   });
 }

@@ -38,8 +38,6 @@ GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device, Products products)
   ops_.top_k = program.kernel("top_k");
 }
 
-GpuExecutor::~GpuExecutor() = default;
-
 // ---- loading ------------------------------------------------------------------------------------
 
 uint64_t GpuExecutor::weight_bytes(const WeightSource& source) const {
@@ -118,10 +116,9 @@ std::unique_ptr<gpu::Buffer> GpuExecutor::upload_rows(const WeightSource& source
   return data;
 }
 
-RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                                 double magnitude) {
+RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) {
   const auto n_rot = 2 * static_cast<int64_t>(inverse_frequencies.size());
-  RopeAngles host(inverse_frequencies, n_positions, magnitude);
+  RopeAngles host(inverse_frequencies, n_positions);
   const uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{n_positions, n_rot});
   auto device = device_->allocate(std::max<uint64_t>(n_bytes, 1), "rotary angles");
   rope_tables_.push_back({std::move(host), std::move(device), n_rot});

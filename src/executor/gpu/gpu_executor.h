@@ -38,7 +38,6 @@ class GpuExecutor final : public Executor {
 
   // Compiles the ops without weights, or finds them in the cache. Throws ResourceError.
   explicit GpuExecutor(std::unique_ptr<gpu::Device> device, Products products = Products::kF32);
-  ~GpuExecutor() override;
 
   std::string_view name() const override { return device_->info().api; }  // "opencl" or "cuda"
 
@@ -47,8 +46,7 @@ class GpuExecutor final : public Executor {
   uint64_t available_memory() const override { return device_->available_memory(); }
   std::string memory_name() const override;
   Weight load_weight(const WeightSource& source) override;
-  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                      double magnitude) override;
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override;
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
   void reserve(int64_t max_tokens, int64_t max_outputs) override;
 

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "executor/gpu/packed_matrix.h"
+
 namespace limpid::gpu {
 
 // Made by the build from kernels/NAME.
@@ -34,10 +36,16 @@ ProgramSource op_program() {
 }
 
 ProgramSource matrix_program(DType dtype) {
-  const std::string_view type = dtype_info(dtype).name;
-  const std::string_view pack = is_quantized(dtype) ? pack_text() : "";
+  const DTypeInfo& type = dtype_info(dtype);
+  std::string definitions = fmt::format("#define WEIGHT_{} 1\n", type.name);
+  std::string_view pack;
+  if (is_quantized(dtype)) {
+    definitions += fmt::format("#define BLOCK_BYTES {}\n#define OCTETS_OF_BLOCK {}\n",
+                               type.block_bytes, type.block_size / kOctet);
+    pack = pack_text();
+  }
   return assemble(
-      fmt::format("matrix_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
+      fmt::format("matrix_{}", type.name), std::move(definitions),
       {octets_text(), pack, embed_text(), linear_text(), linear_one_text(), linear_many_text()});
 }
 

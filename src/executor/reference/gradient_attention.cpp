@@ -24,23 +24,7 @@ std::vector<float> factors_of(const Dropout& dropout, int64_t row, size_t n) {
 
 Activation ReferenceGradients::rope(const RopeTable& table, int64_t head_dim,
                                     const Activation& dy) {
-  const ReferenceExecutor::RopeTableData& data = ex_.rope_tables_[static_cast<size_t>(table.id)];
-  const int64_t half = table.n_rot / 2;
-  Activation dx = ex_.allocate(dy.rows(), dy.cols());
-  for (int64_t t = 0; t < dy.rows(); ++t) {
-    const double* cos = data.cos.data() + ex_.inputs().positions[t] * half;
-    const double* sin = data.sin.data() + ex_.inputs().positions[t] * half;
-    for (int64_t at = 0; at < dy.cols(); at += head_dim) {
-      const std::span<const float> from = ex_.rows(dy)[t].subspan(at, head_dim);
-      const std::span<float> to = ex_.rows(dx)[t].subspan(at, head_dim);
-      std::ranges::copy(from, to.begin());
-      for (int64_t i = 0; i < half; ++i) {
-        to[i] = static_cast<float>(from[i] * cos[i] + from[i + half] * sin[i]);
-        to[i + half] = static_cast<float>(from[i + half] * cos[i] - from[i] * sin[i]);
-      }
-    }
-  }
-  return dx;
+  return ex_.rotate(dy, table, head_dim, -1);
 }
 
 int64_t ReferenceGradients::first_row(int64_t t) const {

@@ -49,6 +49,7 @@ Activation ReferenceExecutor::scale(const Activation& x, float factor) {
 }
 
 Activation ReferenceExecutor::swiglu(const Activation& gate, const Activation& up) {
+  check_same_shape("swiglu", gate, up);
   Activation y = allocate(gate.rows(), gate.cols());
   for (int64_t i = 0; i < gate.rows() * gate.cols(); ++i) {
     rows(y).data[i] = value_of(UnaryKind::kSilu, rows(gate).data[i]) * rows(up).data[i];

@@ -24,6 +24,7 @@ std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options
 
 Weight ReferenceExecutor::load_weight(const WeightSource& source) {
   const auto id = static_cast<int32_t>(weights_.size());
+  if (source.use != WeightUse::kVector) check_heads(source);
   weights_.push_back({source, StoredRows(source), {}});
   if (source.use == WeightUse::kVector) weights_.back().vector = decode_vector(source);
   return {id, source.tensor.shape.rows(), source.tensor.shape.cols()};
@@ -34,8 +35,8 @@ uint64_t ReferenceExecutor::rope_bytes(int64_t n_rot, int64_t n_positions) const
 }
 
 RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequencies,
-                                       int64_t n_positions, double magnitude) {
-  RopeTableData table;
+                                       int64_t n_positions) {
+  RopeTableData table{n_positions, {}, {}};
   const auto n_angles =
       static_cast<size_t>(Shape{n_positions, std::ssize(inverse_frequencies)}.n_elements());
   table.cos.reserve(n_angles);
@@ -43,8 +44,8 @@ RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequenci
   for (int64_t p = 0; p < n_positions; ++p) {
     for (const double frequency : inverse_frequencies) {
       const double angle = static_cast<double>(p) * frequency;
-      table.cos.push_back(std::cos(angle) * magnitude);
-      table.sin.push_back(std::sin(angle) * magnitude);
+      table.cos.push_back(std::cos(angle));
+      table.sin.push_back(std::sin(angle));
     }
   }
   rope_tables_.push_back(std::move(table));
@@ -80,6 +81,7 @@ std::span<const float> ReferenceExecutor::vector(const Weight& handle) const {
 }
 
 void ReferenceExecutor::read(const Activation& x, std::span<float> out) {
+  check_elements("read", out.size(), x.rows(), x.cols());
   const auto source = rows(x);
   std::copy_n(source.data, source.n_rows * source.n_cols, out.begin());
 }

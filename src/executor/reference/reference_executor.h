@@ -1,6 +1,6 @@
 // The executor that defines all others: plain loops, f32 in and out, sums in f64. Other executors
-// are tested against it. Each op has a file of its name beside this one, or is in pointwise.cpp or
-// embed.cpp.
+// are tested against it. Each op has a file of its name beside this one, or is in pointwise.cpp,
+// norms.cpp or embed.cpp.
 #pragma once
 
 #include <memory_resource>
@@ -38,8 +38,7 @@ class ReferenceExecutor final : public Executor {
   uint64_t kv_bytes(const KvLayout& layout) const override;  // f32, whatever it is rounded to
   uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const override;  // f64
   Weight load_weight(const WeightSource& source) override;
-  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
-                      double magnitude) override;
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override;
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
   void reserve(int64_t /*max_tokens*/, int64_t /*max_outputs*/) override {}
 
@@ -68,6 +67,7 @@ class ReferenceExecutor final : public Executor {
     std::vector<float> vector;  // decoded, for WeightUse::kVector
   };
   struct RopeTableData {
+    int64_t n_positions = 0;
     std::vector<double> cos;  // [n_positions, n_rot / 2]
     std::vector<double> sin;
   };
@@ -82,6 +82,9 @@ class ReferenceExecutor final : public Executor {
   Activation allocate(int64_t n_rows, int64_t n_cols);
   std::span<const float> vector(const Weight& handle) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids);
+  // The op `rope`, by the angles times `direction`: 1, or -1 for gradients.
+  Activation rotate(const Activation& x, const RopeTable& table, int64_t head_dim,
+                    double direction);
 
   ThreadPool pool_;
   std::pmr::memory_resource* memory_;

@@ -19,7 +19,7 @@ class ReferenceGradients final : public GradientOps {
   void finish_gradients() override {}
   void refresh(const Weight& weight) override;
 
-#define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
+#define LIMPID_GRADIENT_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/gradient_op_list.h"
 
  private:

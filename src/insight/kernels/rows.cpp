@@ -10,14 +10,6 @@ namespace {
 // Sums in f32 lanes of up to so many numbers go to the sums in f64: longer ones would lose digits.
 constexpr int64_t kSummedAtOnce = kPartNumbers;
 
-// A last part of fewer than 16 numbers is filled up with ones so small that their exponential is 0.
-LIMPID_INLINE F32x16 below(const float* x, int64_t i, int64_t n, float largest) {
-  if (i + kLanes <= n) return sub(load(x + i), broadcast(largest));
-  float rest[kLanes];
-  for (int64_t j = 0; j < kLanes; ++j) rest[j] = i + j < n ? x[i + j] - largest : -200.0F;
-  return load(rest);
-}
-
 // Four maxima side by side, so that a comparison need not wait for the one before. The last numbers
 // are read whole, so some of them twice.
 float maximum(const float* x, int64_t n) {
@@ -148,7 +140,7 @@ ExponentialSums exponential_sums(const float* x, int64_t n) {
     even.add_below(sub(load(x + i), top));
     odd.add_below(sub(load(x + i + kLanes), top));
   }
-  for (; i < n; i += kLanes) even.add_below(below(x, i, n, largest));
+  for (; i < n; i += kLanes) even.add_below(sub(load_or_least(x, i, n), top));
   return {largest, reduce_add(add(even.sum, odd.sum)),
           reduce_add(add(even.weighted, odd.weighted)) * std::numbers::ln2};
 }

@@ -68,26 +68,12 @@ void check_texts(std::span<const TrainingText> texts) {
                texts.front().name, texts.size() == 1 ? "" : ", and so are all other texts");
 }
 
-bpe::CountedWords count_words(std::span<const TrainingText> texts,
-                              const BpeTrainingOptions& options) {
-  bpe::CountOptions count;
-  count.pre_tokenizer = options.pre_tokenizer;
-  count.each_line = options.each_line;
-  count.n_threads = options.n_threads;
-  if (options.progress) {
-    count.progress = [&](uint64_t done, uint64_t total) {
-      return options.progress(BpeStage::kCounting, done, total);
-    };
-  }
-  return bpe::count_words(texts, count);
-}
-
 // Counts the words and lays them out. Only the learner is kept: the counts of a large text take
 // much memory.
 bpe::MergeLearner learner_of(std::span<const TrainingText> texts, const BpeTrainingOptions& options,
                              const std::array<uint32_t, 256>& byte_ids, int64_t n_merges,
                              TrainedBpe& trained) {
-  const bpe::CountedWords words = count_words(texts, options);
+  const bpe::CountedWords words = bpe::count_words(texts, options);
   trained.n_words = words.n_words;
   trained.n_different_words = words.counts.size();
   return {words.counts, byte_ids, options.min_frequency, n_merges};
@@ -95,8 +81,8 @@ bpe::MergeLearner learner_of(std::span<const TrainingText> texts, const BpeTrain
 
 void report(const BpeTrainingOptions& options, int64_t vocab_size) {
   const bool goes_on =
-      !options.progress || options.progress(BpeStage::kMerging, static_cast<uint64_t>(vocab_size),
-                                            static_cast<uint64_t>(options.vocab_size));
+      !options.merging ||
+      options.merging(static_cast<uint64_t>(vocab_size), static_cast<uint64_t>(options.vocab_size));
   LIMPID_CHECK(ResourceError, goes_on, "merging was cancelled");
 }
 
@@ -108,8 +94,7 @@ void learn_merges(const BpeTrainingOptions& options, bpe::MergeLearner& learner,
     const auto found = learner.next();
     if (!found) return;
     learner.merge(found->pair, vocabulary.join(found->pair));
-    trained.merges.push_back(
-        {static_cast<TokenId>(found->pair.left), static_cast<TokenId>(found->pair.right)});
+    trained.merges.push_back(found->pair);
     trained.last_count = found->count;
   }
 }
@@ -147,9 +132,9 @@ TokenizerSpec tokenizer_spec(const TrainedBpe& trained) {
   spec.types.assign(trained.pieces.size(), TokenType::kNormal);
   std::fill_n(spec.types.begin(), trained.n_special, TokenType::kControl);
   const std::span<const std::string> special = std::span(trained.pieces).first(trained.n_special);
-  for (const TrainedBpe::Merge& merge : trained.merges) {
-    const std::string& left = trained.pieces[static_cast<size_t>(merge.left)];
-    const std::string& right = trained.pieces[static_cast<size_t>(merge.right)];
+  for (const bpe::TokenPair& merge : trained.merges) {
+    const std::string& left = trained.pieces[merge.left];
+    const std::string& right = trained.pieces[merge.right];
     if (std::ranges::find(special, left + right) == special.end())
       spec.merges.push_back(fmt::format("{} {}", left, right));
   }

@@ -22,32 +22,23 @@
 
 #include "tokenizer/tokenizer_spec.h"
 #include "train/bpe/count_words.h"
+#include "train/bpe/pair_table.h"
 
 namespace limpid {
 
-// Training first counts words (done and total are bytes), then merges pairs (done and total are
-// tokens of the vocabulary).
-enum class BpeStage : uint8_t { kCounting, kMerging };
-
-struct BpeTrainingOptions {
+// Words are counted first, with `progress` in bytes. Then pairs are merged, with `merging`.
+struct BpeTrainingOptions : bpe::CountOptions {
   int64_t vocab_size = 32'000;  // with the special tokens and the bytes
-  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
   std::vector<std::string> special_tokens;
   int64_t min_frequency = 0;  // pairs that occur less often do not become a token
-  bool each_line = false;     // each line, with its line break, is a text of its own
-  int n_threads = 0;          // 0: one per core; the result is the same for any number
-  // Called from one thread at a time. Returning false cancels (ResourceError).
-  std::function<bool(BpeStage stage, uint64_t done, uint64_t total)> progress = {};
+  // Called with the tokens of the vocabulary. Returning false cancels (ResourceError).
+  std::function<bool(uint64_t done, uint64_t total)> merging = {};
 };
 
 struct TrainedBpe {
-  struct Merge {
-    TokenId left;
-    TokenId right;
-  };
   std::vector<std::string> pieces;  // id -> spelling in GPT-2's alphabet; special tokens as given
-  std::vector<Merge> merges;        // in the order in which they were learned
-  size_t n_special = 0;             // the special tokens are the ids below
+  std::vector<bpe::TokenPair> merges;  // in the order in which they were learned
+  size_t n_special = 0;                // the special tokens are the ids below
   PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
 
   // The text that the merges were learned from.
@@ -62,7 +53,8 @@ struct TrainedBpe {
 //
 // Throws ArgumentError for a vocabulary that is too small for the bytes and the special tokens, for
 // a special token that is empty, not UTF-8 or listed twice, and when all texts are empty;
-// FormatError, with the offset, for text that is not UTF-8; ResourceError when `progress` cancels.
+// FormatError, with the offset, for text that is not UTF-8; ResourceError when
+// `progress` or `merging` cancels.
 TrainedBpe train_bpe(std::span<const TrainingText> texts, const BpeTrainingOptions& options);
 
 // Returns the tokenizer, for Tokenizer::create and write_tokenizer_json. It lacks the merges that

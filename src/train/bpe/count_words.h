@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,10 +14,11 @@
 
 namespace limpid {
 
-// A text to learn from. The bytes are UTF-8 and are not owned; `name` is the file for messages.
+// A text to learn from.
 struct TrainingText {
-  std::string name;
-  std::string_view bytes;
+  std::string name;                     // the file, for messages
+  std::string_view bytes;               // UTF-8
+  std::shared_ptr<const void> owner{};  // of the bytes; null: the caller
 };
 
 namespace bpe {

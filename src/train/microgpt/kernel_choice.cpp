@@ -1,6 +1,4 @@
-#include <algorithm>
-#include <string_view>
-#include <type_traits>
+#include <tuple>
 
 #include "executor/cpu/isa.h"
 #include "executor/cpu/isa_list.h"
@@ -22,36 +20,27 @@ namespace microgpt {
 namespace {
 
 // The kernels of one instruction set.
-struct KernelSet {
-  std::string_view isa;
-  const FastKernels<float>* of_float;
-  const FastKernels<double>* of_double;
-  const GraphKernels* of_graphs;
-};
+using KernelSet =
+    std::tuple<const FastKernels<float>*, const FastKernels<double>*, const GraphKernels*>;
 
-#define LIMPID_SET(isa)                                                   \
-  KernelSet{#isa, &isa_##isa::kFastKernels32, &isa_##isa::kFastKernels64, \
-            &isa_##isa::kGraphKernels},
+#define LIMPID_SET(isa) \
+  KernelSet{&isa_##isa::kFastKernels32, &isa_##isa::kFastKernels64, &isa_##isa::kGraphKernels},
 constexpr KernelSet kSets[] = {LIMPID_FOR_EACH_ISA(LIMPID_SET)};
 #undef LIMPID_SET
 
-const KernelSet& choose() {
-  return *std::ranges::find(kSets, choose_isa("").name, &KernelSet::isa);
+template <typename Chosen>
+const Chosen& choose() {
+  return *std::get<const Chosen*>(kSets[choose_isa("").number]);
 }
 
 }  // namespace
 
 template <typename T>
 const FastKernels<T>& fast_kernels() {
-  const KernelSet& chosen = choose();
-  if constexpr (std::is_same_v<T, float>) {
-    return *chosen.of_float;
-  } else {
-    return *chosen.of_double;
-  }
+  return choose<FastKernels<T>>();
 }
 
-const GraphKernels& graph_kernels() { return *choose().of_graphs; }
+const GraphKernels& graph_kernels() { return choose<GraphKernels>(); }
 
 template const FastKernels<float>& fast_kernels<float>();
 template const FastKernels<double>& fast_kernels<double>();

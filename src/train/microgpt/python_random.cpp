@@ -103,16 +103,16 @@ uint32_t PythonRandom::below(uint32_t bound) {
 }
 
 // Draws from the cumulative weights, like random.choices.
-size_t PythonRandom::choice(std::span<const double> weights) {
+size_t PythonRandom::choice(std::span<const double> weights, bool reaching) {
   double total = 0;
   for (const double weight : weights) total += weight;
   const double mark = uniform() * total;
-  // Returns the first index whose running sum is greater than the draw (bisect_right), or the last
-  // index.
+  // Returns the first index whose running sum is greater than the draw (bisect_right), or reaches
+  // it, or the last index.
   double running = 0;
   for (size_t i = 0; i + 1 < weights.size(); ++i) {
     running += weights[i];
-    if (mark < running) return i;
+    if (reaching ? mark <= running : mark < running) return i;
   }
   return weights.size() - 1;
 }

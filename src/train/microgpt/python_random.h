@@ -37,8 +37,9 @@ class PythonRandom {
   }
 
   // random.choices(range(len(weights)), weights)[0]. Weights must be finite and not negative, and
-  // at least one must be above zero.
-  size_t choice(std::span<const double> weights);
+  // at least one must be above zero. With `reaching`, the first running sum that reaches the draw
+  // decides; Python wants one above it.
+  size_t choice(std::span<const double> weights, bool reaching = false);
 
  private:
   static constexpr size_t kStateSize = 624;

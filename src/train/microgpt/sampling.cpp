@@ -21,18 +21,8 @@ Token DocumentSampler::draw(PythonRandom& random) {
   }
   const double scale = std::pow(total, -1.0);
   for (double& value : probabilities_) value *= scale;
-  if (config_.random_style == RandomStyle::kPython) {
-    return static_cast<Token>(random.choice(probabilities_));
-  }
-  double mass = 0;
-  for (const double value : probabilities_) mass += value;
-  const double mark = random.uniform() * mass;
-  double running = 0;
-  for (size_t i = 0; i < probabilities_.size(); ++i) {
-    running += probabilities_[i];
-    if (mark <= running) return static_cast<Token>(i);
-  }
-  return static_cast<Token>(probabilities_.size() - 1);
+  const bool reaching = config_.random_style != RandomStyle::kPython;
+  return static_cast<Token>(random.choice(probabilities_, reaching));
 }
 
 std::string DocumentSampler::sample(PythonRandom& random, const NextLogits& next_logits) {

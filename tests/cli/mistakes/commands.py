@@ -102,7 +102,7 @@ FLAGS = [
     ),
     Mistake(
         "limpid serve -m tiny.gguf --api-key ''",
-        "--api-key is empty: give a key, or leave it out",
+        "--api-key '': the value is empty; give one, or leave the option out",
     ),
     Mistake("limpid train --port 8000", "--port requires --watch"),
     Mistake(

@@ -158,7 +158,8 @@ DAMAGED = [
     ),
     running(
         "page_in_folder",
-        "page_in_folder/config.json: file: is not JSON but a web page; download it again",
+        "page_in_folder/config.json: file: is not JSON but a web page: the download went wrong; look at it in a browser, "
+        "and download again",
     ),
     running(
         "broken_config",

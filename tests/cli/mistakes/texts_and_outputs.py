@@ -183,7 +183,7 @@ WRITING = [
     ),
     Mistake(
         "limpid convert tiny.gguf project --to safetensors",
-        "project/config.json is there already and would be overwritten: name another folder, or remove it",
+        "project/config.json belongs to a model that is there already: name another folder, or remove it",
     ),
     Mistake(
         "limpid convert tiny.gguf out",

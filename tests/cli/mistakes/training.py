@@ -59,7 +59,7 @@ TRAINING = [
     ),
     training(
         "story.txt -o story.txt",
-        "story.txt is a text to learn from; write to another place, so that it stays",
+        "story.txt is read by this command; write to another place, so that it stays",
     ),
     training("story.txt -o nothing", "cannot write nothing: it is a folder; name a file in it"),
     training(

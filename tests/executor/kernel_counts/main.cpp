@@ -134,7 +134,7 @@ class Counts {
     const Weight table =
         gpu_->load_weight({kWeight, {DType::kQ8_0, {4, kModel}, rows.data()}, WeightUse::kLookup});
     const std::vector<double> frequencies(kHeadDim / 2, 0.5);
-    const RopeTable angles = gpu_->load_rope(frequencies, 8, 1.0);
+    const RopeTable angles = gpu_->load_rope(frequencies, 8);
     begin(0);
     device_->take_launches();
     constexpr uint64_t kRow = kModel * kFloat;

@@ -332,9 +332,9 @@ void linear(const FloatLinearTask& task) {
 
 }  // namespace
 
-void pack_tokens(FloatType products, const float* x, int64_t n_tokens, int64_t cols,
+void pack_tokens(DType products, const float* x, int64_t n_tokens, int64_t cols,
                  int64_t token_begin, int64_t token_end, float* packed) {
-  const bool pairs = products == FloatType::kBF16;
+  const bool pairs = products == DType::kBF16;
   const int64_t step = pairs ? PairsOfBf16::kStep : kLanes;
   const int64_t width = (cols + step - 1) / step * kLanes;
   for (int64_t token = token_begin; token < token_end; token += kTokens) {
@@ -355,10 +355,10 @@ void pack_tokens(FloatType products, const float* x, int64_t n_tokens, int64_t c
 }
 
 void linear_float(const FloatLinearTask& task) {
-  const auto of_type = task.products == FloatType::kBF16 ? linear<PairsOfBf16>
-                       : task.type == FloatType::kF16    ? linear<Floats<StoredF16>>
-                       : task.type == FloatType::kBF16   ? linear<Floats<StoredBf16>>
-                                                         : linear<Floats<StoredF32>>;
+  const auto of_type = task.products == DType::kBF16 ? linear<PairsOfBf16>
+                       : task.type == DType::kF16    ? linear<Floats<StoredF16>>
+                       : task.type == DType::kBF16   ? linear<Floats<StoredBf16>>
+                                                     : linear<Floats<StoredF32>>;
   of_type(task);
 }
 

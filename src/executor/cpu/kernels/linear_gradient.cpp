@@ -135,7 +135,7 @@ void pack_left(const PackTask& task) {
 // more each.
 LIMPID_INLINE Ahead part_of_panel(const MultiplyTask& task, int64_t next, int64_t depth, int64_t i,
                                   int64_t n) {
-  const int64_t element = task.right_type == FloatType::kF32 ? 4 : 2;
+  const int64_t element = task.right_type == DType::kF32 ? 4 : 2;
   const int64_t step = task.right_stride * element;
   const char* at = static_cast<const char*>(task.right) + next * element;
   if (!task.right_transposed) return {at + i * ((depth + n - 1) / n) * step, step};
@@ -146,9 +146,9 @@ LIMPID_INLINE Ahead part_of_panel(const MultiplyTask& task, int64_t next, int64_
 // One panel of the right operand after another: down the depth, then along the columns. While the
 // tiles of one are computed, the lines of the next one come from memory.
 void multiply_packed(const MultiplyTask& task) {
-  const auto copy = task.right_type == FloatType::kF16    ? copy_right<StoredF16>
-                    : task.right_type == FloatType::kBF16 ? copy_right<StoredBf16>
-                                                          : copy_right<StoredF32>;
+  const auto copy = task.right_type == DType::kF16    ? copy_right<StoredF16>
+                    : task.right_type == DType::kBF16 ? copy_right<StoredBf16>
+                                                      : copy_right<StoredF32>;
   const int64_t n_tiles = (task.row_end - task.row_begin + kTileRows - 1) / kTileRows;
   for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
     for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
@@ -161,24 +161,24 @@ void multiply_packed(const MultiplyTask& task) {
                                                  : next_k * task.right_stride + next_col;
       int64_t tile = 0;
       for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
-        float* y = task.y + row * task.y_stride + col;
+        float* y = task.y + row * task.cols + col;
         const bool last_row = row + kTileRows >= task.row_end;
-        const float* next_y = last_row ? task.y + task.row_begin * task.y_stride + next_col
-                                       : y + kTileRows * task.y_stride;
+        const float* next_y =
+            last_row ? task.y + task.row_begin * task.cols + next_col : y + kTileRows * task.cols;
         multiply_tile({.left = task.left + row * task.depth + k * kTileRows,
                        .left_step = kTileRows,
                        .right = task.scratch,
                        .right_step = kTileCols,
                        .depth = depth,
                        .y = y,
-                       .y_step = task.y_stride,
+                       .y_step = task.cols,
                        .n_rows = last_row ? task.row_end - row : kTileRows,
                        .n_cols = task.cols - col,
                        .add = k > 0 || task.add ? y
                               : task.bias       ? task.bias + col
                                                 : nullptr,
-                       .add_step = k > 0 || task.add ? task.y_stride : 0,
-                       .next_y = lines_of(next_y, task.y_stride),
+                       .add_step = k > 0 || task.add ? task.cols : 0,
+                       .next_y = lines_of(next_y, task.cols),
                        .next_right = part_of_panel(task, next, depth, tile++, n_tiles)});
       }
     }

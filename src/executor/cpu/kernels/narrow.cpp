@@ -21,12 +21,12 @@ void widen_all(const uint16_t* x, int64_t n, float* y) {
 
 }  // namespace
 
-void narrow(FloatType type, const float* x, int64_t n, uint16_t* y) {
-  type == FloatType::kF16 ? narrow_all<store_f16>(x, n, y) : narrow_all<store_bf16>(x, n, y);
+void narrow(DType type, const float* x, int64_t n, uint16_t* y) {
+  type == DType::kF16 ? narrow_all<store_f16>(x, n, y) : narrow_all<store_bf16>(x, n, y);
 }
 
-void widen(FloatType type, const uint16_t* x, int64_t n, float* y) {
-  type == FloatType::kF16 ? widen_all<StoredF16>(x, n, y) : widen_all<StoredBf16>(x, n, y);
+void widen(DType type, const uint16_t* x, int64_t n, float* y) {
+  type == DType::kF16 ? widen_all<StoredF16>(x, n, y) : widen_all<StoredBf16>(x, n, y);
 }
 
 }  // namespace limpid::LIMPID_ISA

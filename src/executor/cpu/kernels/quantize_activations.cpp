@@ -116,20 +116,21 @@ void quantize_tile(const float* x, int64_t x_stride, int64_t n_tokens, int64_t n
 
 }  // namespace
 
-void quantize_activations(const QuantizeTask& task) {
-  const int64_t n_blocks = task.cols / kScaleBlock;
-  std::byte* out = task.out + task.token_begin * n_blocks * kActivationRecord;
-  for (int64_t token = task.token_begin; token < task.token_end;) {
-    const int64_t n_left = task.n_tokens - token;
+void quantize_activations(const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+                          int64_t token_end, std::byte* out) {
+  const int64_t n_blocks = cols / kScaleBlock;
+  out += token_begin * n_blocks * kActivationRecord;
+  for (int64_t token = token_begin; token < token_end;) {
+    const int64_t n_left = n_tokens - token;
     const int64_t slots = token_tile(n_left);
-    const int64_t n_tokens = n_left < slots ? n_left : slots;
+    const int64_t n_of_tile = n_left < slots ? n_left : slots;
     const auto quantize = slots == 16  ? quantize_tile<16>
                           : slots == 8 ? quantize_tile<8>
                           : slots == 4 ? quantize_tile<4>
                           : slots == 2 ? quantize_tile<2>
                                        : quantize_tile<1>;
-    quantize(task.x + token * task.x_stride, task.x_stride, n_tokens, n_blocks, out);
-    token += n_tokens;
+    quantize(x + token * cols, cols, n_of_tile, n_blocks, out);
+    token += n_of_tile;
     out += slots * n_blocks * kActivationRecord;
   }
 }

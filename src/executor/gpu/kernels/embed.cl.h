@@ -10,11 +10,5 @@ embed(GLOBAL const uchar* table, int table_rows, GLOBAL const int* inputs, int a
   if (octet >= n_octets) return;
   float w[OCTET];
   decode_octet(table, table_rows, n_octets, inputs[at + token], octet, w);
-  GLOBAL float* to = y + (wide)token * cols + octet * OCTET;
-  if (cols % OCTET == 0) {
-    store_4_floats(w, to);
-    store_4_floats(w + 4, to + 4);
-  } else {
-    for (int i = 0; i < OCTET && octet * OCTET + i < cols; ++i) to[i] = w[i];
-  }
+  store_x(w, y + (wide)token * cols, octet * OCTET, cols);
 }

@@ -116,3 +116,14 @@ FUNCTION uint4 halves_of_floats(const float* x) {
   pairs.w = pair_of_floats(x[6], x[7]);
   return pairs;
 }
+
+// The products of a chunk of 32 columns, of which item t has octet t: those of rows g and g + 8
+// with that of token g.
+FUNCTION void multiply_chunk(uint4 low, uint4 high, uint4 token, float* c, LOCAL float* meeting) {
+  const uint a_first[4] = {low.x, high.x, low.y, high.y};
+  const uint a_second[4] = {low.z, high.z, low.w, high.w};
+  const uint b_first[2] = {token.x, token.y};
+  const uint b_second[2] = {token.z, token.w};
+  multiply_fragments(a_first, b_first, c, meeting);
+  multiply_fragments(a_second, b_second, c, meeting);
+}

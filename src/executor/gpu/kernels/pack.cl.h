@@ -1,36 +1,11 @@
 // pack: blocks of a file, as tensor/blocks.h describes them, into the planes of octets.cl.h. An
 // item makes one octet; the first of those that share a scale writes it. Programs of plain types do
-// not have this kernel.
+// not have this kernel. The host defines BLOCK_BYTES, the bytes of a block, and OCTETS_OF_BLOCK.
 //
 //   blocks   of n octets, of which the first is octet `first` of the matrix
 //   weight   the planes, of n_all octets
 
-#define SPAN 4          // octets of 32 columns
-#define SUPER_BLOCK 32  // octets of 256 columns
-
-#if defined(WEIGHT_q8_0)
-#define BLOCK_BYTES 34
-#elif defined(WEIGHT_q4_0) || defined(WEIGHT_iq4_nl)
-#define BLOCK_BYTES 18
-#elif defined(WEIGHT_q4_1)
-#define BLOCK_BYTES 20
-#elif defined(WEIGHT_q5_0)
-#define BLOCK_BYTES 22
-#elif defined(WEIGHT_q5_1)
-#define BLOCK_BYTES 24
-#elif defined(WEIGHT_q2_K)
-#define BLOCK_BYTES 84
-#elif defined(WEIGHT_q3_K)
-#define BLOCK_BYTES 110
-#elif defined(WEIGHT_q4_K)
-#define BLOCK_BYTES 144
-#elif defined(WEIGHT_q5_K)
-#define BLOCK_BYTES 176
-#elif defined(WEIGHT_q6_K)
-#define BLOCK_BYTES 210
-#elif defined(WEIGHT_iq4_xs)
-#define BLOCK_BYTES 136
-#endif
+#define SPAN 4  // octets of 32 columns
 
 FUNCTION void put_byte(GLOBAL uchar* plane, wide i, uint x) { plane[i] = (uchar)x; }
 FUNCTION void put_short(GLOBAL uchar* plane, wide i, uint x) {
@@ -74,8 +49,7 @@ FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wid
     put_byte(to, OCTET * o + i, (uint)block[2 + OCTET * k + i] ^ 128u);
   if (k == 0) put_short(to + 8 * n, o / 4, short_at(block));
 }
-#elif !defined(WEIGHT_q4_K) && !defined(WEIGHT_q5_K) && !defined(WEIGHT_q2_K) && \
-    !defined(WEIGHT_q3_K) && !defined(WEIGHT_q6_K) && !defined(WEIGHT_iq4_xs)
+#elif OCTETS_OF_BLOCK == SPAN
 // Blocks of 32 columns, the first 16 in low nibbles: d, of some types m, fifth bits, then nibbles.
 FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wide n, wide o) {
   put_word(to, o, gather(block + BLOCK_BYTES - 16 + k % 2 * OCTET, k / 2 * 4, 4));
@@ -122,13 +96,6 @@ FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wid
   if (k == 0) put_short(to + 4 * n + n / 4, o / 32, short_at(block));
 #endif
 }
-#endif
-
-#if defined(WEIGHT_q4_K) || defined(WEIGHT_q5_K) || defined(WEIGHT_q2_K) || \
-    defined(WEIGHT_q3_K) || defined(WEIGHT_q6_K) || defined(WEIGHT_iq4_xs)
-#define OCTETS_OF_BLOCK SUPER_BLOCK
-#else
-#define OCTETS_OF_BLOCK SPAN
 #endif
 
 KERNEL(128)

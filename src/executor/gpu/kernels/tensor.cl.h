@@ -114,16 +114,6 @@ FUNCTION uint4 octet_of_x(GLOBAL const uint4* token, int n_chunks, int o) {
   return halves;
 }
 
-// The products of a chunk: of the octets of rows g and g + 8, and that of token g.
-FUNCTION void multiply_chunk(uint4 low, uint4 high, uint4 token, float* c, LOCAL float* meeting) {
-  const uint a_first[4] = {low.x, high.x, low.y, high.y};
-  const uint a_second[4] = {low.z, high.z, low.w, high.w};
-  const uint b_first[2] = {token.x, token.y};
-  const uint b_second[2] = {token.z, token.w};
-  multiply_fragments(a_first, b_first, c, meeting);
-  multiply_fragments(a_second, b_second, c, meeting);
-}
-
 // The i-th chunk of a lane, whether it is there or not.
 FUNCTION int chunk_of_lane(int lane, int i) {
   return (i / SPAN_CHUNKS * K_LANES + lane) * SPAN_CHUNKS + i % SPAN_CHUNKS;

@@ -80,12 +80,7 @@ FUNCTION void weigh_block(LOCAL const Task* task, const Rows* rows, int begin,
       const uint4 low = rows->q[2 * i];
       const uint4 high = rows->q[2 * i + 1];
       const uint4 key = keys[(4 * i + t) * KEYS_PLACE + n * FRAGMENT_TOKENS + g];
-      const uint a_first[4] = {low.x, high.x, low.y, high.y};
-      const uint a_second[4] = {low.z, high.z, low.w, high.w};
-      const uint b_first[2] = {key.x, key.y};
-      const uint b_second[2] = {key.z, key.w};
-      multiply_fragments(a_first, b_first, score + 4 * n, meeting);
-      multiply_fragments(a_second, b_second, score + 4 * n, meeting);
+      multiply_chunk(low, high, key, score + 4 * n, meeting);
     }
   }
   const int row = row_of_item();

@@ -7,8 +7,11 @@
 
 namespace limpid {
 
-// Throws UnsupportedError, which says what a file that begins with `bytes` is ("a web page: …", "a
-// gzip archive: …") and what to do. Does nothing for an unknown file.
+// What a file is that begins with `bytes`, and what to do: "a web page: …", "a gzip archive: …"; ""
+// for an unknown file.
+std::string describe_foreign(std::string_view bytes);
+// Throws UnsupportedError with that description, also for a file of text that is not a model. Does
+// nothing for an unknown file.
 void refuse_foreign(const std::string& path, std::string_view bytes);
 
 }  // namespace limpid

@@ -1,10 +1,11 @@
-#include "checkpoint/foreign_file.h"
+#include "base/foreign_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -41,11 +42,6 @@ constexpr Magic kMagics[] = {
 
 constexpr size_t kLookedAt = 512;  // bytes that decide whether a file is text
 
-std::string_view without_blanks(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
-}
-
 bool starts_with_in_any_case(std::string_view text, std::string_view beginning) {
   return text.size() >= beginning.size() &&
          std::equal(beginning.begin(), beginning.end(), text.begin(), [](char wanted, char found) {
@@ -68,29 +64,30 @@ std::string beginning_of(std::string_view text) {
   return line.size() > kShown ? fmt::format("{}…", line.substr(0, kShown)) : std::string(line);
 }
 
-// What a file is that begins with `bytes`, and what to do: "a web page: …", "a gzip archive: …"; ""
-// for an unknown file. Magic numbers first, then a web page (doctype or tag in any case, after
-// blanks), then other text.
+}  // namespace
+
+// Magic numbers first, then a web page: a doctype or a tag in any case, after blanks.
 std::string describe_foreign(std::string_view bytes) {
   for (const Magic& magic : kMagics) {
     if (bytes.starts_with(magic.bytes)) return fmt::format("{}: {}", magic.what, magic.then);
   }
-  const std::string_view text = without_blanks(bytes.substr(0, kLookedAt));
+  const std::string_view text = trimmed_left(bytes.substr(0, kLookedAt));
   for (const std::string_view tag : {"<!doctype html", "<html", "<?xml", "<head"}) {
     if (starts_with_in_any_case(text, tag))
       return "a web page: the download went wrong; look at it in a browser, and download again";
   }
-  if (!is_text(text)) return "";
-  return fmt::format(
-      "text that begins with '{}': name the weights; if you downloaded it, this is the server's "
-      "answer",
-      beginning_of(text));
+  return "";
 }
 
-}  // namespace
-
 void refuse_foreign(const std::string& path, std::string_view bytes) {
-  const std::string description = describe_foreign(bytes);
+  std::string description = describe_foreign(bytes);
+  const std::string_view text = trimmed_left(bytes.substr(0, kLookedAt));
+  if (description.empty() && is_text(text)) {
+    description = fmt::format(
+        "text that begins with '{}': name the weights; if you downloaded it, this is the server's "
+        "answer",
+        beginning_of(text));
+  }
   if (!description.empty())
     throw UnsupportedError(fmt::format("{} is not a model but {}", path, description));
 }

@@ -1,0 +1,22 @@
+// Texts without the blanks around them, lists of texts, and texts with parts replaced.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limpid {
+
+// The text without blanks, tabs and ends of lines at its beginning, at its end, or at both.
+std::string_view trimmed_left(std::string_view text);
+std::string_view trimmed_right(std::string_view text);
+std::string_view trimmed(std::string_view text);
+
+// The parts of a list, trimmed: "a, b,,c" has "a", "b" and "c". Empty parts are skipped.
+std::vector<std::string> split_list(std::string_view list, char separator = ',');
+
+// `text` with `by` in the place of each `part`, which must not be empty, from left to right. Takes
+// linear time for a given `part`.
+std::string replaced(std::string_view text, std::string_view part, std::string_view by);
+
+}  // namespace limpid
