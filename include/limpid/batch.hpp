@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -24,11 +25,13 @@ namespace limpid {
 // of prompt i is ready, on any thread that evaluates with this model. The KV cache holds n_ctx_each
 // positions for each prompt (0: the model's n_ctx). A custom sampler with a state needs
 // Sampler::clone. Throws what Session::generate and the reading of its stream throw, and what
-// on_text throws: the first error of any prompt, which ends all of them without results.
+// on_text throws: the first error of any prompt, which ends all of them without results. With
+// `errors` such an error ends only its own prompt, whose result is then incomplete: (*errors)[i] is
+// the error of prompt i, or null.
 std::vector<GenerationResult> generate_batch(
     const LanguageModel& model, std::span<const std::string> prompts,
     const GenerationOptions& options = {},
     const std::function<void(size_t i, std::string_view piece)>& on_text = {},
-    int64_t n_ctx_each = 0);
+    int64_t n_ctx_each = 0, std::vector<std::exception_ptr>* errors = nullptr);
 
 }  // namespace limpid

@@ -11,28 +11,28 @@ namespace limpid {
 namespace {
 
 // All tasks in the scheduler, with room in the cache. At the end, those that have not ended are
-// taken out.
+// removed.
 class Submission {
  public:
   explicit Submission(Scheduler& scheduler) : scheduler_(scheduler) {}
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
   ~Submission() {
-    for (const auto& task : tasks_) scheduler_.remove(*task);
-    for (const int64_t n : reserved_) scheduler_.unreserve(n);
+    for (const auto& task : tasks_) {
+      scheduler_.remove(*task);
+      scheduler_.unreserve(task->n_positions());
+    }
   }
 
-  void add(const std::shared_ptr<GenerationTask>& task) {
-    tasks_.push_back(task);
+  void add(std::shared_ptr<Task> task) {
     scheduler_.reserve(task->n_positions());
-    reserved_.push_back(task->n_positions());
+    tasks_.push_back(std::move(task));
   }
   void run(const std::function<bool()>& is_enough) { scheduler_.run(tasks_, is_enough); }
 
  private:
   Scheduler& scheduler_;
   std::vector<std::shared_ptr<Task>> tasks_;
-  std::vector<int64_t> reserved_;
 };
 
 }  // namespace
@@ -40,15 +40,20 @@ class Submission {
 std::vector<GenerationResult> generate_batch(
     const LanguageModel& model, std::span<const std::string> prompts,
     const GenerationOptions& options,
-    const std::function<void(size_t i, std::string_view piece)>& on_text, int64_t n_ctx_each) {
+    const std::function<void(size_t i, std::string_view piece)>& on_text, int64_t n_ctx_each,
+    std::vector<std::exception_ptr>* errors) {
   Engine& engine = *engine_of(model);
   LIMPID_CHECK(ArgumentError, n_ctx_each >= 0 && n_ctx_each <= engine.n_ctx(),
                "[batch] n_ctx_each is {}, must be between 1 and the model's {}, or 0 for that",
                n_ctx_each, engine.n_ctx());
   std::vector<GenerationResult> results(prompts.size());
   std::exception_ptr first_error;
-  Submission all(engine.scheduler());
-  for (size_t i = 0; i < prompts.size(); ++i) {
+  if (errors != nullptr) errors->assign(prompts.size(), nullptr);
+  const auto set_error = [&](size_t i, std::exception_ptr error) {
+    std::exception_ptr& place = errors != nullptr ? (*errors)[i] : first_error;
+    if (!place) place = std::move(error);
+  };
+  const auto task_of = [&](size_t i) {
     std::vector<TokenId> ids = model.encode(prompts[i]);
     LIMPID_CHECK(ArgumentError, !ids.empty(),
                  "[batch] prompt {} is empty and the model has no BOS token to begin with", i);
@@ -58,13 +63,21 @@ std::vector<GenerationResult> generate_batch(
     };
     listener.on_end = [&, i](const GenerationResult& result, std::exception_ptr error) {
       results[i] = result;
-      if (error && !first_error) first_error = std::move(error);
+      set_error(i, std::move(error));
     };
-    all.add(std::make_shared<GenerationTask>(engine, std::move(ids), options,
-                                             n_ctx_each > 0 ? n_ctx_each : engine.n_ctx(),
-                                             std::move(listener)));
+    return std::make_shared<GenerationTask>(engine, std::move(ids), options,
+                                            n_ctx_each > 0 ? n_ctx_each : engine.n_ctx(),
+                                            std::move(listener));
+  };
+  Submission all(engine.scheduler());
+  for (size_t i = 0; i < prompts.size() && !first_error; ++i) {
+    try {
+      all.add(task_of(i));
+    } catch (...) {
+      set_error(i, std::current_exception());
+    }
   }
-  all.run([&] { return first_error != nullptr; });
+  if (!first_error) all.run([&] { return first_error != nullptr; });
   if (first_error) std::rethrow_exception(first_error);
   return results;
 }

@@ -21,19 +21,14 @@ GenerationTask::GenerationTask(const Engine& engine, std::vector<TokenId> prompt
     throw ContextOverflowError(n_prompt_, n_ctx_, context_needed(n_prompt_, options.n_predict));
   continuation_.begin(prompt);
   assign_tokens(std::move(prompt));
-  n_most_ = n_positions();
+  const int64_t n_free = n_ctx_ - n_prompt_;
+  n_most_ = n_prompt_ + (options.n_predict < 0 ? n_free : std::min(options.n_predict, n_free));
   mix_ = std::move(mix);
   if (listener_.on_prompt_token) {
     first_row_ = 0;
   } else {
     n_best_ = continuation_.n_best();
   }
-}
-
-int64_t GenerationTask::n_positions() const {
-  const int64_t n_free = n_ctx_ - n_wanted_;
-  const int64_t n_predict = continuation_.options().n_predict;
-  return n_wanted_ + (n_predict < 0 ? n_free : std::min(n_predict, n_free));
 }
 
 // The time in the queue does not count.

@@ -40,8 +40,6 @@ class GenerationTask final : public Task {
                  std::shared_ptr<const AdapterMix> mix = nullptr);
 
   const GenerationResult& result() const { return continuation_.result(); }
-  // The most positions of the KV cache that the task can use.
-  int64_t n_positions() const;
 
  private:
   void on_start() override;

@@ -30,14 +30,14 @@ struct Grammar {
   uint32_t root = 0;
 };
 
-// Throws ArgumentError, with the line for text that is not GBNF; also for a rule that is used but
-// not defined, a grammar without a rule `root`, a rule that can begin with itself, and a grammar
-// that is too large.
+// Throws ArgumentError for text that is not GBNF, a rule that is used but not defined, and a rule
+// that can begin with itself: with the line and the rule. Also for a grammar without a rule `root`
+// and for one that is too large.
 Grammar parse_grammar(std::string_view text);
 
-// Throws ArgumentError for a grammar with a rule that can begin with itself. parse_grammar calls
-// this function.
-void refuse_left_recursion(const Grammar& grammar);
+// Rules of which each can begin with the next one, and the last with the first; empty if there are
+// none. parse_grammar refuses grammars that have some.
+std::vector<uint32_t> left_recursion(const Grammar& grammar);
 
 // Follows a text through a grammar, byte by byte. A grammar is a machine with a stack: inside the
 // rule `answer` it remembers where `root` goes on. As several alternatives may fit so far, a state

@@ -36,24 +36,48 @@ class GrammarParser {
     LIMPID_CHECK(ArgumentError, text_.size() <= kMostText,
                  "[grammar] the grammar has {} bytes, may have {}", text_.size(), kMostText);
     for (skip_space(true); at_ < text_.size(); skip_space(true)) parse_rule();
-    for (const auto& [name, index] : names_) {
-      LIMPID_CHECK(ArgumentError, !grammar_.rules[index].empty(), "[grammar] unknown rule '{}'",
-                   name);
+    for (const auto& [name, rule] : names_) {
+      if (grammar_.rules[rule.index].empty()) fail_in(rule, "unknown rule '" + name + "'");
     }
     const auto root = names_.find("root");
     LIMPID_CHECK(ArgumentError, root != names_.end(), "[grammar] the rule 'root' is missing");
-    grammar_.root = root->second;
+    grammar_.root = root->second.index;
+    refuse_left_recursion();
     return std::move(grammar_);
   }
 
  private:
-  // ---- characters of the text -------------------------------------------------------------------
+  // A rule with a name, and where the text defines it, or else where it mentions it first.
+  struct NamedRule {
+    uint32_t index = 0;
+    size_t at = 0;
+    std::string within;  // the rule that this place belongs to
+  };
 
   [[noreturn]] void fail(const std::string& problem) const {
     const auto line =
         1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(at_), '\n');
-    throw ArgumentError(fmt::format("[grammar] line {}: {}", line, problem));
+    const std::string rule = within_.empty() ? "" : fmt::format(", rule '{}'", within_);
+    throw ArgumentError(fmt::format("[grammar] line {}{}: {}", line, rule, problem));
   }
+  [[noreturn]] void fail_in(const NamedRule& rule, const std::string& problem) {
+    at_ = rule.at;
+    within_ = rule.within;
+    fail(problem);
+  }
+
+  // Every circle goes through a rule with a name: the parts of a rule, which have none, refer to
+  // one another in one direction only.
+  void refuse_left_recursion() {
+    std::vector<uint32_t> circle = left_recursion(grammar_);
+    std::ranges::sort(circle);
+    for (const auto& [name, rule] : names_) {
+      if (std::ranges::binary_search(circle, rule.index))
+        fail_in(rule, "the rule can begin with itself");
+    }
+  }
+
+  // ---- characters of the text -------------------------------------------------------------------
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool take(std::string_view expected) {
@@ -135,9 +159,9 @@ class GrammarParser {
 
   uint32_t rule_of(const std::string& name) {
     const auto next = static_cast<uint32_t>(grammar_.rules.size());
-    const auto [entry, is_new] = names_.try_emplace(name, next);
+    const auto [entry, is_new] = names_.try_emplace(name, NamedRule{next, at_, within_});
     if (is_new) grammar_.rules.emplace_back();
-    return entry->second;
+    return entry->second.index;
   }
 
   void add_alternative(uint32_t rule, const Symbols& symbols) {
@@ -155,11 +179,15 @@ class GrammarParser {
   }
 
   void parse_rule() {
+    within_.clear();
+    const size_t from = at_;
     const std::string name = parse_name();
+    within_ = name;
     skip_space(false);
     if (!take("::=")) fail("'::=' is expected after the name of a rule");
     const uint32_t rule = rule_of(name);
     if (!grammar_.rules[rule].empty()) fail("there are two rules '" + name + "'");
+    names_[name] = {rule, from, name};
     skip_space(true);
     for (const Symbols& symbols : parse_alternatives(false)) add_alternative(rule, symbols);
     if (peek() != '\n' && peek() != '\r' && at_ < text_.size())
@@ -359,16 +387,13 @@ class GrammarParser {
   size_t at_ = 0;
   int depth_ = 0;
   Grammar grammar_;
-  std::map<std::string, uint32_t> names_;
+  std::map<std::string, NamedRule> names_;
+  std::string within_;  // the rule that is parsed
   std::map<std::pair<uint8_t, uint8_t>, uint32_t> ranges_;
 };
 
 }  // namespace
 
-Grammar parse_grammar(std::string_view text) {
-  Grammar grammar = GrammarParser(text).parse();
-  refuse_left_recursion(grammar);
-  return grammar;
-}
+Grammar parse_grammar(std::string_view text) { return GrammarParser(text).parse(); }
 
 }  // namespace limpid

@@ -1,6 +1,3 @@
-#include <algorithm>
-
-#include "base/check.h"
 #include "generate/grammar.h"
 
 namespace limpid {
@@ -55,8 +52,9 @@ bool is_rest_of_repetition(const Grammar& grammar, uint32_t rule, uint32_t at) {
 }  // namespace
 
 // A rule that can begin with itself would be entered without end, without reading a byte. Rules are
-// removed that begin with removed rules only; what remains is on a circle or leads to one.
-void refuse_left_recursion(const Grammar& grammar) {
+// removed that begin with removed rules only; what remains is on a circle or leads to one. So going
+// from each remaining rule to one that it can begin with ends on a circle.
+std::vector<uint32_t> left_recursion(const Grammar& grammar) {
   const std::vector<bool> nullable = nullable_rules(grammar);
   const size_t n = grammar.rules.size();
   std::vector<std::vector<uint32_t>> users(n);  // rules that can begin with this one
@@ -80,7 +78,19 @@ void refuse_left_recursion(const Grammar& grammar) {
       if (--n_begins[user] == 0) free.push_back(user);
     }
   }
-  LIMPID_CHECK(ArgumentError, free.size() == n, "[grammar] a rule can begin with itself");
+  if (free.size() == n) return {};
+  std::vector<uint32_t> next(n, 0);
+  uint32_t at = 0;
+  for (uint32_t rule = 0; rule < n; ++rule) {
+    if (n_begins[rule] > 0) at = rule;
+    for (const uint32_t user : users[rule]) {
+      if (n_begins[rule] > 0) next[user] = rule;
+    }
+  }
+  for (size_t i = 0; i < n; ++i) at = next[at];
+  std::vector<uint32_t> circle{at};
+  while (next[circle.back()] != at) circle.push_back(next[circle.back()]);
+  return circle;
 }
 
 }  // namespace limpid

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "base/check.h"
 #include "base/sha256.h"
@@ -42,6 +43,11 @@ std::string origin_of(Engine& engine, const KvCache& cache) {
                      engine.model().executor().name(), layout.n_layers, layout.n_kv_heads,
                      layout.head_dim, dtype_info(layout.k_dtype).name,
                      dtype_info(layout.v_dtype).name);
+}
+
+// origin_of() when the file was written; nothing in a file of another kind.
+std::optional<std::string_view> origin_in(const Checkpoint& file) {
+  return file.metadata.string(std::string("safetensors.") + kMadeFor);
 }
 
 // A sequence of the cache while it lives.
@@ -100,7 +106,7 @@ std::vector<TokenId> restore_prefix(Engine& engine, const std::string& path) {
       if (!right) throw FormatError(path, FormatError::kNoOffset, field, problem);
     };
     const std::string origin = origin_of(engine, cache);
-    const auto found = file.metadata.string(std::string("safetensors.") + kMadeFor);
+    const auto found = origin_in(file);
     check(found == origin, kMadeFor,
           fmt::format("is '{}', expected '{}'", found.value_or("absent"), origin));
     const auto tokens = file.tensors.find("tokens");
@@ -127,6 +133,14 @@ std::vector<TokenId> restore_prefix(Engine& engine, const std::string& path) {
     cache.advance(sequence.id(), ids);
   });
   return ids;
+}
+
+bool is_prefix_file(const std::string& path) {
+  try {
+    return origin_in(open_safetensors(path)).has_value();
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace limpid

@@ -20,4 +20,7 @@ int64_t save_prefix(Engine& engine, std::span<const TokenId> tokens, const std::
 // ContextOverflowError when the cache has not enough free blocks.
 std::vector<TokenId> restore_prefix(Engine& engine, const std::string& path);
 
+// Whether save_prefix has written this file, for whichever model. False for what cannot be read.
+bool is_prefix_file(const std::string& path);
+
 }  // namespace limpid

@@ -70,13 +70,17 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
       bias_(options.logit_bias),
       stop_ids_(stop_ids.begin(), stop_ids.end()) {
   check_options(options);
+  check_bias(vocab_size);
   if (options.random_numbers == RandomNumbers::kMersenneTwister)
     twister_.emplace(static_cast<uint32_t>(seed_));
   if (options.ignore_eos) {
-    for (const TokenId id : stop_ids)
+    for (const TokenId id : stop_ids) {
+      LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size,
+                   "[sampler] ignore_eos bans stop id {}, the vocabulary has tokens 0 to {}", id,
+                   vocab_size - 1);
       bias_.push_back({id, -std::numeric_limits<float>::infinity()});
+    }
   }
-  check_bias(vocab_size);
 
   const auto names = split_list(options.order, ';');
   std::vector<std::shared_ptr<Sampler>> custom;

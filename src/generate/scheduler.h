@@ -48,6 +48,9 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
 
+  // The most positions of the KV cache that the task comes to.
+  int64_t n_positions() const { return n_most_; }
+
  protected:
   friend class Scheduler;
 
@@ -79,7 +82,7 @@ class Task {
   int64_t first_row_ = kNoRows;  // from this position on every token's logits are wanted
   PassResult result_ = PassResult::kLogits;
   int64_t n_best_ = 0;          // so many of the best logits are enough; 0: all are wanted
-  int64_t n_most_ = INT64_MAX;  // positions that the task comes to at most
+  int64_t n_most_ = INT64_MAX;  // see n_positions()
   std::shared_ptr<const AdapterMix> mix_{};  // null: the model as it was opened
   // The blocks stay when all is evaluated, until Scheduler::remove, and are never taken away in
   // between. The owner has reserved room for them.

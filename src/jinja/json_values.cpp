@@ -170,13 +170,10 @@ class JsonWriter {
     budget_.spend_bytes(text.size());
     budget_.check_room(out_.memory() + 6 * traced.memory());
     own("\"");
-    for (size_t at = 0; at < text.size();) {
-      const size_t begin = at;
-      const char32_t c = next_code_point(text, at);
-      const std::string_view shown = text.substr(begin, at - begin);
+    for_each_code_point(text, [&](char32_t c, std::string_view shown) {
       out_.append_with(traced.origin(shown),
                        [&](std::string& out) { append_character(out, c, shown); });
-    }
+    });
     own("\"");
   }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "jinja/budget.h"
 #include "jinja/unicode_text.h"
@@ -311,16 +312,7 @@ class Lexer {
 
 // A template may come from a file of Windows. What it prints does not depend on that.
 std::string normalize_newlines(std::string_view source) {
-  std::string out;
-  out.reserve(source.size());
-  for (size_t i = 0; i < source.size(); ++i) {
-    if (source[i] == '\r') {
-      out += '\n';
-      if (i + 1 < source.size() && source[i + 1] == '\n') ++i;
-    } else {
-      out += source[i];
-    }
-  }
+  std::string out = replaced(replaced(source, "\r\n", "\n"), "\r", "\n");
   if (!out.empty() && out.back() == '\n') out.pop_back();
   return out;
 }

@@ -35,14 +35,11 @@ void append_string_repr(TracedText& out, TracedView text) {
       bytes.find('\'') != std::string_view::npos && bytes.find('"') == std::string_view::npos;
   const std::string_view quote = double_quotes ? "\"" : "'";
   out.append(quote, Origin::kData);
-  for (size_t at = 0; at < bytes.size();) {
-    const size_t begin = at;
-    const char32_t c = next_code_point(bytes, at);
-    const std::string_view shown = bytes.substr(begin, at - begin);
+  for_each_code_point(bytes, [&](char32_t c, std::string_view shown) {
     out.append_with(text.origin(shown), [&](std::string& written) {
       append_character_repr(written, c, shown, static_cast<char32_t>(quote[0]));
     });
-  }
+  });
   out.append(quote, Origin::kData);
 }
 

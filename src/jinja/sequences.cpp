@@ -72,13 +72,10 @@ Value slice_text(Budget& budget, const Value& of, const Stretch& taken) {
 // A string for each character, each with the origin that it had in the text.
 std::vector<Value> characters(Budget& budget, const Value& string) {
   std::vector<Value> items;
-  const std::string_view text = string.text();
   budget.check_room(static_cast<size_t>(*length_of(string)) * sizeof(Value));
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    next_code_point(text, at);
-    items.push_back(make_string(budget, string.traced().part(text.substr(begin, at - begin))));
-  }
+  unicode::for_each_character(string.text(), [&](std::string_view character) {
+    items.push_back(make_string(budget, string.traced().part(character)));
+  });
   return items;
 }
 

@@ -24,27 +24,6 @@ struct Operand {
   const bool is_markup;
 };
 
-// After such a character the filter `title` begins a word.
-bool begins_word(char32_t c) {
-  return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c);
-}
-
-// The filter `title` is not the method: a word begins after white space, a bracket or a hyphen.
-// 'foo-bar (baz)' becomes 'Foo-Bar (Baz)'.
-TracedText title_of(TracedView traced) {
-  const std::string_view text = traced.bytes();
-  TracedText out;
-  bool starts_word = true;
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    const char32_t c = next_code_point(text, at);
-    const TracedView letter = traced.part(text.substr(begin, at - begin));
-    out.append(starts_word ? to_upper(letter) : to_lower(letter));
-    starts_word = begins_word(c);
-  }
-  return out;
-}
-
 Value filter_string(BuiltinCall& call) { return Operand(call).value; }
 
 // Like transformers, the environment escapes nothing by itself: `safe` only marks a string, and `+`
@@ -163,7 +142,7 @@ constexpr Builtin kTable[] = {
     {"replace", filter_replace, {"old", "new", "count"}, 2},
     {"safe", filter_safe},
     {"string", filter_string},
-    {"title", in_case<title_of>},
+    {"title", in_case<to_filter_title>},
     {"tojson", filter_tojson, {"ensure_ascii", "indent", "separators", "sort_keys"}},
     {"trim", filter_trim, {"chars"}},
     {"upper", in_case<to_upper>},

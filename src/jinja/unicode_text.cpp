@@ -47,20 +47,17 @@ bool is_cased(char32_t c) {
 // choose(code point, whether it is the first) returns the case of each letter.
 template <typename Choose>
 TracedText map_each(TracedView text, Choose choose) {
-  const std::string_view bytes = text.bytes();
   TracedText out;
-  for (size_t at = 0; at < bytes.size();) {
-    const size_t begin = at;
-    const char32_t c = next_code_point(bytes, at);
-    const std::string_view letter = bytes.substr(begin, at - begin);
+  for_each_code_point(text.bytes(), [&](char32_t c, std::string_view letter) {
+    const Case wanted = choose(c, letter.data() == text.bytes().data());
     out.append_with(text.origin(letter), [&](std::string& written) {
       if (c == 0xFFFD) {  // not UTF-8: stays as it is
         written += letter;
       } else {
-        append_in_case(written, c, choose(c, begin == 0));
+        append_in_case(written, c, wanted);
       }
     });
-  }
+  });
   return out;
 }
 
@@ -214,6 +211,16 @@ TracedText to_title(TracedView text) {
   bool in_word = false;
   return map_each(text, [&](char32_t c, bool) {
     return std::exchange(in_word, is_cased(c)) ? Case::kLower : Case::kTitle;
+  });
+}
+
+// 'foo-bar (baz)' becomes 'Foo-Bar (Baz)'.
+TracedText to_filter_title(TracedView text) {
+  constexpr std::u32string_view kBefore = U"-({[<";
+  bool starts_word = true;
+  return map_each(text, [&](char32_t c, bool) {
+    const bool before = kBefore.find(c) != kBefore.npos || is_space(c);
+    return std::exchange(starts_word, before) ? Case::kUpper : Case::kLower;
   });
 }
 

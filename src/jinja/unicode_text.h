@@ -14,6 +14,15 @@ namespace limpid::jinja {
 
 // Reads the code point at byte `at` and moves `at` past it. `at` must be inside `text`.
 char32_t next_code_point(std::string_view text, size_t& at);
+// Calls visit(char32_t, std::string_view) with each code point of `text` and its bytes, in order.
+template <typename Visit>
+void for_each_code_point(std::string_view text, Visit&& visit) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    const char32_t c = next_code_point(text, at);
+    visit(c, text.substr(begin, at - begin));
+  }
+}
 void append_hex(std::string& out, char32_t value, int n_digits);  // lower case, with zeros before
 
 bool is_space(char32_t c);      // str.isspace
@@ -25,6 +34,8 @@ bool is_identifier_part(char32_t c);
 TracedText to_lower(TracedView text);
 TracedText to_upper(TracedView text);
 TracedText to_title(TracedView text);  // str.title: words begin after what has no case
+// The filter `title`: words begin after white space, an opening bracket or a hyphen.
+TracedText to_filter_title(TracedView text);
 TracedText to_capitalized(TracedView text);
 
 enum class Side : uint8_t { kLeft, kRight, kBoth };

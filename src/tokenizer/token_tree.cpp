@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "tokenizer/normalize.h"
 
 namespace limpid {
@@ -15,15 +16,24 @@ TokenTree::TokenTree(std::shared_ptr<const Tokenizer> tokenizer)
   std::vector<std::string> names;
   for (const TokenType type : {TokenType::kNormal, TokenType::kByte}) {
     for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
-      const std::string_view bytes = tokenizer_->bytes_of(id);
-      if (tokenizer_->spec().types[static_cast<size_t>(id)] != type || bytes.empty() ||
-          !seen.insert(bytes).second)
+      const std::string_view spelling = spelling_of(id);
+      if (tokenizer_->spec().types[static_cast<size_t>(id)] != type || spelling.empty() ||
+          !seen.insert(spelling).second)
         continue;
-      names.emplace_back(bytes);
+      names.emplace_back(spelling);
       ids_.push_back(id);
     }
   }
   automaton_ = NameAutomaton(names);
+}
+
+// A piece of a SentencePiece vocabulary has U+2581 for a space, and so has the text by then.
+std::string_view TokenTree::spelling_of(TokenId id) const {
+  const TokenizerSpec& spec = tokenizer_->spec();
+  const auto index = static_cast<size_t>(id);
+  return spec.kind == TokenizerKind::kSentencePieceBpe && spec.types[index] == TokenType::kNormal
+             ? spec.pieces[index]
+             : tokenizer_->bytes_of(id);
 }
 
 std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOptions& options) const {
@@ -47,16 +57,17 @@ std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOption
 void TokenTree::encode_stretch(std::string_view text, bool at_start,
                                std::vector<TokenId>& out) const {
   const TokenizerSpec& spec = tokenizer_->spec();
+  const bool is_sentence_piece = spec.kind == TokenizerKind::kSentencePieceBpe;
   std::string changed;
-  if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+  if (is_sentence_piece) {
     if (spec.remove_extra_whitespaces) {
       collapse_spaces(text, changed);
       if (changed.empty()) return;
       text = changed;
     }
-    // U+2581 in the text is a space too.
-    changed = replaced(text, kSpaceMark, " ");
-    if (puts_space(spec.space_prefix, changed.front() == ' ', at_start)) changed.insert(0, " ");
+    changed = replaced(text, " ", kSpaceMark);
+    if (puts_space(spec.space_prefix, changed.starts_with(kSpaceMark), at_start))
+      changed.insert(0, kSpaceMark);
     text = changed;
   } else if (spec.normalize_nfc && unicode::normalize_nfc(text, changed)) {
     text = changed;
@@ -71,11 +82,13 @@ void TokenTree::encode_stretch(std::string_view text, bool at_start,
     if (longest[at] != NameAutomaton::kNone) {
       const TokenId id = ids_[static_cast<size_t>(longest[at])];
       out.push_back(id);
-      at += tokenizer_->bytes_of(id).size();
-      continue;
+      at += spelling_of(id).size();
+    } else if (is_sentence_piece) {  // a vocabulary without byte tokens has an unknown token
+      out.push_back(*spec.unknown);
+      at += unicode::decode(text.data() + at, text.data() + text.size()).size;
+    } else {
+      ++at;
     }
-    if (spec.unknown && spec.kind == TokenizerKind::kSentencePieceBpe) out.push_back(*spec.unknown);
-    ++at;
   }
 }
 

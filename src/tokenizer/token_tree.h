@@ -26,6 +26,8 @@ class TokenTree {
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
  private:
+  // The text that becomes the token.
+  std::string_view spelling_of(TokenId id) const;
   void encode_stretch(std::string_view text, bool at_start, std::vector<TokenId>& out) const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;

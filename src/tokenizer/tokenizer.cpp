@@ -224,9 +224,7 @@ std::string_view Tokenizer::bytes_of(TokenId id, bool show_special) const {
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool show_special) const {
   std::string text;
   for (const TokenId id : ids) text += bytes_of(id, show_special);
-  const bool strip =
-      spec_.kind == TokenizerKind::kSentencePieceBpe && spec_.space_prefix != SpacePrefix::kNone;
-  if (strip && !text.empty() && text.front() == ' ') text.erase(0, 1);
+  if (spec_.adds_space() && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 
@@ -248,12 +246,10 @@ std::optional<TokenId> Tokenizer::find(std::string_view piece) const {
 
 StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool show_special,
                              bool at_start)
-    : tokenizer_(std::move(tokenizer)), show_special_(show_special) {
-  const TokenizerSpec& spec = tokenizer_->spec();
-  at_start_ = at_start && spec.kind == TokenizerKind::kSentencePieceBpe &&
-              spec.space_prefix != SpacePrefix::kNone;
-  strip_space_ = at_start_;
-}
+    : tokenizer_(std::move(tokenizer)),
+      show_special_(show_special),
+      at_start_(at_start && tokenizer_->spec().adds_space()),
+      strip_space_(at_start_) {}
 
 // pending_ holds the bytes of an incomplete sequence, at most three between calls. Example: the
 // tokens E2 82 and AC give "" and then "€".

@@ -80,6 +80,11 @@ struct TokenizerSpec {
   bool add_eos = false;
   SpacePrefix space_prefix = SpacePrefix::kEveryPart;  // SentencePiece only
   bool remove_extra_whitespaces = false;               // SentencePiece only
+
+  // Whether encoding may put a space before a text, so that decoding removes one.
+  bool adds_space() const {
+    return kind == TokenizerKind::kSentencePieceBpe && space_prefix != SpacePrefix::kNone;
+  }
 };
 
 // Returns eos, eot and eom of the spec, and the control and user-defined tokens whose names

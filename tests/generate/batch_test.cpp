@@ -94,6 +94,25 @@ TEST(Batch, ReportsOverflowAndCancels) {
   EXPECT_TRUE(generate_batch(model, {}, options).empty());
 }
 
+TEST(Batch, WithErrorsTheOtherPromptsGoOn) {
+  const auto model = open_tiny();
+  const std::vector<std::string> prompts = {"ab", std::string(30, 'x'), "cd"};
+  GenerationOptions options;
+  options.n_predict = 5;
+  options.sampler.temperature = 0;
+  std::vector<std::exception_ptr> errors;
+  const auto refuse_last = [](size_t i, std::string_view) {
+    if (i == 2) throw std::runtime_error("no room for text");
+  };
+  const auto results = generate_batch(model, prompts, options, refuse_last, 20, &errors);
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_EQ(errors[0], nullptr);
+  Session session(model);
+  expect_equal(results[0], session.generate(prompts[0], options).result());
+  EXPECT_THROW(std::rethrow_exception(errors[1]), ContextOverflowError);
+  EXPECT_THROW(std::rethrow_exception(errors[2]), std::runtime_error);
+}
+
 // Text that was held back comes when a task is cancelled, between two steps. What the listener
 // throws then is an error of its task, not of the thread that runs the steps of all.
 TEST(Batch, AListenerThatThrowsEndsItsTaskOnly) {

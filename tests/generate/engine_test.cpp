@@ -321,9 +321,10 @@ TEST(MemoryPlan, CountsThePackedCopiesExactly) {
     shape.tied = tied;
     const auto checkpoint = testing::tiny_checkpoint(shape);
     uint64_t expected = 0;
+    ThreadPool pool(1);
     for (const auto& [name, tensor] : checkpoint->tensors) {
       if (!is_quantized(tensor.dtype) || (!tied && name == "token_embd.weight")) continue;
-      expected += PackedWeight(tensor, RowOrder::kHalfSplit, 0, nullptr).n_bytes();
+      expected += PackedWeight(tensor, RowOrder::kHalfSplit, 0, pool).n_bytes();
     }
     OpenOptions options;
     const DecoderSpec spec = read_spec(*checkpoint);

@@ -173,8 +173,8 @@ TEST(Grammar, SaysWhatIsWrong) {
   for (const Wrong& wrong : {
            Wrong{"", "the rule 'root' is missing"},
            Wrong{"a ::= \"b\"", "the rule 'root' is missing"},
-           Wrong{"root ::= other", "unknown rule 'other'"},
-           Wrong{"root ::= \"a\"\nroot ::= \"b\"", "line 2: there are two rules"},
+           Wrong{"root ::= a\na ::= other", "line 2, rule 'a': unknown rule 'other'"},
+           Wrong{"root ::= \"a\"\nroot ::= \"b\"", "line 2, rule 'root': there are two rules"},
            Wrong{"root ::= \"a", "ends within quotes"},
            Wrong{"root ::= [a", "ends within quotes"},
            Wrong{"root ::= [z-a]", "ends before it begins"},
@@ -184,12 +184,14 @@ TEST(Grammar, SaysWhatIsWrong) {
            Wrong{"root ::= \"\\q\"", "unknown escape"},
            Wrong{"root ::= \"\\", "unknown escape"},
            Wrong{"root ::= \"\\x4", "hexadecimal"},
-           Wrong{"root ::= \"\xC0\x80\"", "line 1: the text is not UTF-8"},  // U+0000, overlong
+           Wrong{"root ::= \"\xC0\x80\"",
+                 "line 1, rule 'root': the text is not UTF-8"},  // U+0000, overlong
            Wrong{"root ::= \"a\"{3,2}", "less than the first"},
            Wrong{"root ::= \"a\"{9999999999}", "repeats"},
            Wrong{"root ::= root \"a\" | \"b\"", "begin with itself"},
            Wrong{"root ::= a* root \"b\"\na ::= \"a\"", "begin with itself"},
            Wrong{"root ::= root", "begin with itself"},
+           Wrong{"root ::= x\nx ::= (y)\ny ::= x | \"b\"", "line 2, rule 'x': the rule can begin"},
            Wrong{"root ::= root | \"\"", "begin with itself"},
            Wrong{"root ::= (root \"a\"?)*", "begin with itself"},
            Wrong{"root ::= (\"a\"? root)* \"b\"", "begin with itself"},

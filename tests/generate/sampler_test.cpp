@@ -244,7 +244,8 @@ TEST(SamplerChain, RefusesOptionsOutsideTheirRange) {
   const auto refuse = [](const auto& change, const std::string& word) {
     SamplerOptions options;
     change(options);
-    const auto error = argument_error_of([&] { SamplerChain(options, 10, {}); });
+    const auto error =
+        argument_error_of([&] { SamplerChain(options, 10, std::vector<TokenId>{12}); });
     EXPECT_NE(error.find(word), std::string::npos) << "error: '" << error << "' lacks " << word;
   };
   refuse([](auto& o) { o.order = "top_k;nonsense"; }, "nonsense");
@@ -256,6 +257,7 @@ TEST(SamplerChain, RefusesOptionsOutsideTheirRange) {
   refuse([](auto& o) { o.seed = -2; }, "seed");
   refuse([](auto& o) { o.logit_bias = {{10, 1.0F}}; }, "token 10");
   refuse([](auto& o) { o.logit_bias = {{1, NAN}}; }, "token 1");
+  refuse([](auto& o) { o.ignore_eos = true; }, "stop id 12");
   refuse([](auto& o) { o.custom = {nullptr}; }, "null");
   refuse(
       [](auto& o) {

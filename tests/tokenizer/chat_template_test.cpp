@@ -71,7 +71,7 @@ TEST_F(ChatTemplateTest, SnippetsGiveWhatJinjaGives) {
   inputs.add_generation_prompt = false;
   inputs.now = golden["now"].get<int64_t>();
   const auto& cases = golden["cases"];
-  ASSERT_EQ(cases.size(), 721u);
+  ASSERT_EQ(cases.size(), 722u);
   ASSERT_GT(
       std::count_if(cases.begin(), cases.end(), [](const auto& c) { return c.contains("text"); }),
       400);

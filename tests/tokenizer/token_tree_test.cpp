@@ -1,5 +1,6 @@
 #include "tokenizer/token_tree.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tokenizer/small_vocabulary.h"
@@ -68,6 +69,27 @@ TEST(TokenTree, TakesTheMarkOfASpaceForASpace) {
     const std::string text = "\u2581one\u2581two";
     EXPECT_EQ(tree.encode(text), tree.encode(" one two"));
     EXPECT_EQ(tokenizer->decode(tree.encode(text)), tokenizer->decode(tokenizer->encode(text)));
+  }
+}
+
+// Neither vocabulary has a piece for a space. With byte tokens it becomes the bytes of U+2581;
+// without them each character becomes one unknown token.
+TEST(TokenTree, TreatsCharactersWithoutAPieceAsTheTokenizerDoes) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerKind::kSentencePieceBpe;
+  spec.merge_order = MergeOrder::kScores;
+  spec.pieces = {"<unk>", "a"};
+  spec.types = {TokenType::kUnknown, TokenType::kNormal};
+  spec.unknown = 0;
+  for (const size_t n_bytes : {0, 256}) {
+    for (size_t byte = 0; byte < n_bytes; ++byte) {
+      spec.pieces.push_back(fmt::format("<0x{:02X}>", byte));
+      spec.types.push_back(TokenType::kByte);
+    }
+    spec.scores.assign(spec.pieces.size(), 0);
+    const auto tokenizer = Tokenizer::create(spec);
+    const std::string text = "a\u00e9 \xFF\u2581a";
+    EXPECT_EQ(TokenTree(tokenizer).encode(text), tokenizer->encode(text));
   }
 }
 

@@ -176,6 +176,7 @@ u.swapcase()
 s.title()
 "they're bill's".title()
 "they're bill's"|title
+'a\ufffdb c'.title()
 "foo-bar (baz) [q] {w} <e>"|title
 s.capitalize()
 s.split(',')
