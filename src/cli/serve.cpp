@@ -248,10 +248,7 @@ void run(const ServeFlags& values) {
   options.version = LIMPID_VERSION;
   if (values.logs_prompts) options.log_prompt = log_prompt;
   const std::vector<std::string> hosts = split_list(values.http.host);
-  const bool is_open =
-      options.keys.empty() && !std::ranges::all_of(hosts, [](const std::string& host) {
-        return host == "127.0.0.1" || host == "localhost" || host == "::1";
-      });
+  const bool is_open = options.keys.empty() && !std::ranges::all_of(hosts, is_loopback);
   Api api(std::move(options),
           shelf_limits(values.offer, values.service.n_queued, values.sleep_idle_seconds));
   std::string names;

@@ -18,7 +18,9 @@ void refuse_proxy(const ServerCall& /*call*/) {
   throw ApiError(403, "this server does not fetch from other servers");
 }
 
-void look_at_props(const ServerCall& call);
+// A question about a model that has been loaded once.
+template <void (*tell)(const ServerCall& call, const ModelShelf::Entry& entry)>
+void look_at(const ServerCall& call);
 
 struct Route {
   std::string_view method;
@@ -52,7 +54,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
-    {"GET", "/props", look_at_props},
+    {"GET", "/props", look_at<props>},
     {"GET", "/lora-adapters", lora_adapters},
     {"POST", "/lora-adapters", set_lora_adapters},
     {"GET", "/slots", slots},
@@ -64,6 +66,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/generate", ollama_generate},
     {"POST", "/api/embed", embeddings},
     {"GET", "/api/tags", ollama_tags},
+    {"GET", "/api/ps", ollama_ps},
+    {"POST", "/api/show", look_at<ollama_show>},
     {"GET", "/api/version", ollama_version},
     {"POST", "/predict", vertex_predict},
     {"POST", "/explain", explain_answer},
@@ -73,9 +77,9 @@ constexpr Route kRoutes[] = {
 };
 
 // Throws ApiError when there is none. An error for a path that exists lists the methods that it
-// takes (RFC 9110, section 15.5.6).
-const Route& route_of(const HttpRequest& request) {
-  std::string allowed;
+// takes (RFC 9110, section 15.5.6); those of the page's files take what a route of GET takes.
+const Route& route_of(const HttpRequest& request, bool offers_page) {
+  std::string allowed = offers_page && is_web_path(request.path) ? "GET, HEAD" : "";
   const bool is_head = request.method == "HEAD";
   const std::string_view method = is_head ? std::string_view("GET") : request.method;
   for (const Route& route : kRoutes) {
@@ -127,11 +131,12 @@ void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), Http
 
 // If the model was never loaded, the answer waits until it is. Otherwise the answer needs no model,
 // so a model that sleeps is not woken.
-void look_at_props(const ServerCall& call) {
+template <void (*tell)(const ServerCall& call, const ModelShelf::Entry& entry)>
+void look_at(const ServerCall& call) {
   const ModelShelf::Entry entry = call.api.shelf().look_at(asked_model(call.api, call.request));
-  if (entry.props) return props(call, entry);
+  if (entry.props) return tell(call, entry);
   const auto when_loaded = [](const ApiCall& loaded) {
-    props(loaded, loaded.api.shelf().look_at(loaded.served.name));
+    tell(loaded, loaded.api.shelf().look_at(loaded.served.name));
   };
   call_with_model(call.api, when_loaded, call.request, call.reply);
 }
@@ -143,7 +148,7 @@ void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
   try {
     const auto file = options_.offers_page ? web_answer(request) : std::nullopt;
     if (file) return reply->send(*file);
-    const Route& route = route_of(request);
+    const Route& route = route_of(request, options_.offers_page);
     if (route.needs_key && !options_.keys.allow(request))
       throw ApiError(401, "a valid API key is missing");
     if (is_draining_) throw ApiError(503, "the server is shutting down");

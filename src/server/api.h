@@ -114,6 +114,7 @@ void llama_completion(const ApiCall& call);
 void tokenize(const ApiCall& call);
 void detokenize(const ApiCall& call);
 void apply_template(const ApiCall& call);
+// `entry.props` is there.
 void props(const ServerCall& call, const ModelShelf::Entry& entry);
 void lora_adapters(const ApiCall& call);
 void set_lora_adapters(const ApiCall& call);
@@ -125,6 +126,8 @@ void anthropic_count_tokens(const ApiCall& call);
 void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
 void ollama_tags(const ServerCall& call);
+void ollama_ps(const ServerCall& call);
+void ollama_show(const ServerCall& call, const ModelShelf::Entry& entry);
 void ollama_version(const ServerCall& call);
 void vertex_predict(const ApiCall& call);
 void explain_answer(const ApiCall& call);

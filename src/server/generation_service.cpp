@@ -315,12 +315,12 @@ std::vector<GenerationService::Slot> GenerationService::slots() const {
   return slots;
 }
 
-std::vector<TokenId> GenerationService::idle_tokens(size_t slot) const {
+GenerationService::SlotState GenerationService::idle_slot(size_t slot) const {
   const std::lock_guard lock(mutex_);
   LIMPID_CHECK(ArgumentError, slot < slots_.size(), "there are slots 0 to {}, not {}",
                slots_.size() - 1, slot);
   LIMPID_CHECK(ArgumentError, slots_[slot].user == 0, "slot {} is in use", slot);
-  return slots_[slot].tokens;
+  return slots_[slot];
 }
 
 void GenerationService::set_tokens(size_t slot, std::vector<TokenId> tokens) {
@@ -331,17 +331,15 @@ void GenerationService::set_tokens(size_t slot, std::vector<TokenId> tokens) {
 
 // A file holds the keys and values of the model as it was opened.
 int64_t GenerationService::save_slot(size_t slot, const std::string& path) {
-  {
-    const std::lock_guard lock(mutex_);
-    LIMPID_CHECK(ArgumentError, slot >= slots_.size() || !slots_[slot].has_mix,
-                 "the text of slot {} was evaluated with scales of adapters: it cannot be saved",
-                 slot);
-  }
-  return save_prefix(*engine_of(model_), idle_tokens(slot), path);
+  const SlotState state = idle_slot(slot);
+  LIMPID_CHECK(ArgumentError, !state.has_mix,
+               "the text of slot {} was evaluated with scales of adapters: it cannot be saved",
+               slot);
+  return save_prefix(*engine_of(model_), state.tokens, path);
 }
 
 int64_t GenerationService::restore_slot(size_t slot, const std::string& path) {
-  idle_tokens(slot);  // throws
+  idle_slot(slot);  // throws
   std::vector<TokenId> tokens = restore_prefix(*engine_of(model_), path);
   const int64_t n_tokens = std::ssize(tokens);
   set_tokens(slot, std::move(tokens));
@@ -349,7 +347,7 @@ int64_t GenerationService::restore_slot(size_t slot, const std::string& path) {
 }
 
 int64_t GenerationService::erase_slot(size_t slot) {
-  const int64_t n_tokens = std::ssize(idle_tokens(slot));
+  const int64_t n_tokens = std::ssize(idle_slot(slot).tokens);
   set_tokens(slot, {});
   return n_tokens;
 }

@@ -144,8 +144,8 @@ class GenerationService {
   void wake();
   int64_t take_slot(Id id, int64_t wanted);
   void end(Id id, std::vector<TokenId> tokens, bool has_mix);
-  // The tokens of a slot that nobody uses.
-  std::vector<TokenId> idle_tokens(size_t slot) const;
+  // A slot that nobody uses. Throws ArgumentError for any other.
+  SlotState idle_slot(size_t slot) const;
   void set_tokens(size_t slot, std::vector<TokenId> tokens);
 
   LanguageModel model_;

@@ -143,11 +143,12 @@ void HttpConnection::parse_header() {
   request_.method = std::string(message.method_string());
   for (const auto& field : message)
     request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  // The parser knows no other versions than 1.0 and 1.1. A whole URL as the target gives the
+  // request a Host, so that the headers as they came are looked at before.
+  HttpProblem problem = header_problem(request_, message.version() == 10);
   if (!read_target(std::string_view(message.target().data(), message.target().size()), request_))
     return refuse(400, "the request's target is not a path");
   if (too_large) return refuse(413, "the request's body is too large");
-  // The parser knows no other versions than 1.0 and 1.1.
-  HttpProblem problem = header_problem(request_, message.version() == 10);
   if (problem.status == 0) problem = sender_problem(request_, shared_->options);
   if (problem.status != 0) return refuse(problem.status, problem.text);
   begin_body();

@@ -33,10 +33,13 @@ HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
 }
 
 // Against pages of other sites that a user has open in a browser. The browser adds both fields, and
-// a page cannot change them.
+// a page cannot change them. So a request without Host, which only HTTP/1.0 allows, is no page's.
 HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& options) {
   const std::string_view host = request.header("Host");
-  if (!is_host_allowed(host, options))
+  const bool has_host = std::ranges::any_of(
+      request.headers, [](const auto& field) { return same_name(field.first, "Host"); });
+  const bool is_local_program = !has_host && is_loopback(request.remote);
+  if (!is_local_program && !is_host_allowed(host, options))
     return {403, "this server does not answer to this Host: add the name to its allowed hosts"};
   if (!is_origin_allowed(request.header("Origin"), host, options))
     return {

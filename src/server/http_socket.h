@@ -39,19 +39,13 @@ class HttpSocket {
   }
   template <typename Handler>
   void read_some(asio::mutable_buffer buffer, Handler&& handler) {
-    if (tls_) {
-      tls_->async_read_some(buffer, std::forward<Handler>(handler));
-    } else {
-      socket_.async_read_some(buffer, std::forward<Handler>(handler));
-    }
+    with_stream(
+        [&](auto& stream) { stream.async_read_some(buffer, std::forward<Handler>(handler)); });
   }
   template <typename Handler>
   void write_some(asio::const_buffer buffer, Handler&& handler) {
-    if (tls_) {
-      tls_->async_write_some(buffer, std::forward<Handler>(handler));
-    } else {
-      socket_.async_write_some(buffer, std::forward<Handler>(handler));
-    }
+    with_stream(
+        [&](auto& stream) { stream.async_write_some(buffer, std::forward<Handler>(handler)); });
   }
   // Tells the peer that nothing more will come.
   template <typename Handler>
@@ -69,6 +63,11 @@ class HttpSocket {
   }
 
  private:
+  template <typename Work>
+  void with_stream(Work work) {
+    tls_ ? work(*tls_) : work(socket_);
+  }
+
   Tcp::socket socket_;
   std::optional<asio::ssl::stream<Tcp::socket&>> tls_;
 };

@@ -28,11 +28,6 @@ bool is_address(std::string_view host) {
   return (!host.empty() && is_number) || host.find(':') != std::string_view::npos;
 }
 
-bool is_loopback(std::string_view host) {
-  return same_name(host, "localhost") || host == "::1" ||
-         (is_address(host) && host.starts_with("127."));
-}
-
 // With its port, or as a name for any port.
 bool is_listed(std::string_view host, const std::vector<std::string>& list) {
   return std::ranges::any_of(list, [&](const std::string& other) {
@@ -44,6 +39,11 @@ bool is_listed(std::string_view host, const std::vector<std::string>& list) {
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool is_loopback(std::string_view host) {
+  return same_name(host, "localhost") || host == "::1" ||
+         (is_address(host) && host.starts_with("127."));
 }
 
 std::string_view HttpRequest::header(std::string_view name) const {
@@ -111,9 +111,9 @@ bool read_target(std::string_view target, HttpRequest& request) {
   if (!target.starts_with('/')) {
     const auto authority = take_authority(target);
     if (!authority) return false;
-    for (auto& [name, value] : request.headers) {
-      if (same_name(name, "Host")) value = *authority;
-    }
+    std::erase_if(request.headers,
+                  [](const auto& field) { return same_name(field.first, "Host"); });
+    request.headers.emplace_back("Host", *authority);
   }
   const size_t question = std::min(target.find('?'), target.size());
   auto path = percent_decoded(target.substr(0, question));

@@ -16,8 +16,8 @@ bool same_name(std::string_view a, std::string_view b);
 // "a%20b" -> "a b". Nothing for a '%' without two hexadecimal digits, and for %00.
 std::optional<std::string> percent_decoded(std::string_view text);
 
-// "/v1/models?a=1" -> path "/v1/models" and query "a=1" of `request`. Of a whole URL the host and
-// port replace the value of the request's header Host (RFC 9112, section 3.2.2). False for other
+// "/v1/models?a=1" -> path "/v1/models" and query "a=1" of `request`. The host and port of a whole
+// URL become the value of the request's header Host (RFC 9112, section 3.2.2). False for other
 // targets: "*", a host and port, a URL with a user's name.
 bool read_target(std::string_view target, HttpRequest& request);
 
@@ -27,6 +27,9 @@ bool read_target(std::string_view target, HttpRequest& request);
 // origin.
 std::optional<std::string> normal_host(std::string_view host);
 std::optional<std::string> normal_origin(std::string_view origin);
+
+// Whether a host, as Host names it without its port, or a peer's address is this machine's own.
+bool is_loopback(std::string_view host);
 
 // Whether the sender of a request with this header Host may read the server's answer, and whether a
 // page of `origin` may send requests to the server at `host`; without an origin: yes, it is not a

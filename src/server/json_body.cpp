@@ -16,6 +16,12 @@ void JsonField::fail(const std::string& problem) const {
   throw ApiError(400, (blamed.empty() ? "the request" : blamed) + " " + problem, blamed);
 }
 
+void JsonField::must_be(std::string_view expected) const {
+  const std::string value =
+      value_->is_string() ? "'" + value_->get_ref<const std::string&>() + "'" : dump_json(*value_);
+  fail(fmt::format("must be {}, not {}", expected, value));
+}
+
 bool JsonField::is_empty() const {
   const Json& value = *value_;
   if (value.is_object()) return std::ranges::all_of(value, &Json::is_null);
@@ -26,8 +32,7 @@ bool JsonField::is_empty() const {
 double JsonField::number(double least, double most) const {
   if (!value_->is_number()) fail("must be a number");
   const auto number = value_->get<double>();
-  if (!(number >= least && number <= most))
-    fail(fmt::format("is {}, must be between {} and {}", number, least, most));
+  if (!(number >= least && number <= most)) must_be(fmt::format("between {} and {}", least, most));
   return number;
 }
 
@@ -41,7 +46,7 @@ int64_t JsonField::integer(int64_t least, int64_t most) const {
                                                   : number >= -0x1p63 && number < 0x1p63;
   const int64_t integer = fits ? value_->get<int64_t>() : 0;
   if (!fits || integer < least || integer > most)
-    fail(fmt::format("is {}, must be between {} and {}", value_->dump(), least, most));
+    must_be(fmt::format("between {} and {}", least, most));
   return integer;
 }
 
@@ -132,14 +137,17 @@ std::string content_text(const JsonField& content, std::string_view between) {
   return text;
 }
 
-Json parse_body(std::string_view body) {
-  if (trimmed(body).empty()) throw ApiError(400, "the body is empty, and must be a JSON object");
-  Json json;
+Json parse_any_body(std::string_view body) {
+  if (trimmed(body).empty()) throw ApiError(400, "the body is empty, and must be JSON");
   try {
-    json = parse_json(body, "body");
+    return parse_json(body, "body");
   } catch (const ArgumentError& error) {
     throw ApiError(400, error.what());
   }
+}
+
+Json parse_body(std::string_view body) {
+  Json json = parse_any_body(body);
   if (!json.is_object()) throw ApiError(400, "the body must be a JSON object");
   return json;
 }

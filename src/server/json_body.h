@@ -48,6 +48,8 @@ class JsonField {
   // The last part of the name: "role" of "messages[0].role".
   std::string_view key() const { return key_; }
 
+  // "n must be between 1 and 64, not 65": `expected` is "between 1 and 64".
+  [[noreturn]] void must_be(std::string_view expected) const;
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:
@@ -67,8 +69,10 @@ class JsonField {
 // between the parts. Throws ApiError for any other content.
 std::string content_text(const JsonField& content, std::string_view between = "\n");
 
-// The body as a JSON object. Throws ApiError for anything else, for text that is nested too deeply
-// and for bytes that are not UTF-8.
+// The body as JSON. Throws ApiError for an empty one, for text that is nested too deeply and for
+// bytes that are not UTF-8.
+Json parse_any_body(std::string_view body);
+// The same, as an object. Throws ApiError for anything else.
 Json parse_body(std::string_view body);
 
 // The body of a request as one field, which owns the document.

@@ -10,12 +10,10 @@ void lora_adapters(const ApiCall& call) {
   call.send(list);
 }
 
-// The body is an array, which parse_body does not take. It is put into an object here, so that
-// errors name its parts.
 void set_lora_adapters(const ApiCall& call) {
-  const JsonBody body("{\"adapters\":" + call.request.body + "}");
-  body.allow_only({"adapters"});
-  call.served.adapters->set_scales(read_adapter_scales(body.required("adapters")));
+  const Json body = parse_any_body(call.request.body);
+  if (!body.is_array()) throw ApiError(400, "the body must be an array of objects");
+  call.served.adapters->set_scales(read_adapter_scales(JsonField(body, "")));
   call.send({{"success", true}});
 }
 

@@ -10,6 +10,7 @@
 #include "base/parse_number.h"
 #include "base/paths.h"
 #include "base/stopwatch.h"
+#include "generate/prefix_file.h"
 #include "server/api.h"
 
 namespace limpid {
@@ -36,6 +37,13 @@ size_t slot_of(const ApiCall& call) {
   if (!slot || *slot < 0) throw ApiError(400, "the slot in the path must be a number", "id_slot");
   call.check_slot(*slot);
   return static_cast<size_t>(*slot);
+}
+
+// A client may replace slots that were saved before, and no other files of the folder.
+int64_t save(GenerationService& service, size_t slot, const std::string& path) {
+  if (is_there(path) && !is_prefix_file(path))
+    throw ApiError(400, "a file of this name is there already, and holds no slot", "filename");
+  return service.save_slot(slot, path);
 }
 
 // The messages of the library name files of the server, so the client gets shorter ones.
@@ -82,7 +90,7 @@ void slot_action(const ApiCall& call) {
   if (action == "save" || action == "restore") {
     const bool saves = action == "save";
     const std::string path = file_of(call, folder);
-    const int64_t n_tokens = saves ? service.save_slot(slot, path) : restore(service, slot, path);
+    const int64_t n_tokens = saves ? save(service, slot, path) : restore(service, slot, path);
     const double milliseconds = stopwatch.seconds() * 1000;
     answer.update({{"filename", std::filesystem::path(path).filename()},
                    {saves ? "n_saved" : "n_restored", n_tokens},
@@ -91,7 +99,7 @@ void slot_action(const ApiCall& call) {
   } else if (action == "erase") {
     answer.update({{"n_erased", service.erase_slot(slot)}});
   } else {
-    throw ApiError(400, "action is '" + action + "', must be save, restore or erase", "action");
+    throw ApiError(400, "action must be save, restore or erase, not '" + action + "'", "action");
   }
   call.send(answer);
 }

@@ -1,5 +1,5 @@
-// The models that the server offers: OpenAI's /v1/models, Ollama's /api/tags, and llama-server's
-// /models/load and /models/unload.
+// The models that the server offers: OpenAI's /v1/models, Ollama's /api/tags, /api/ps and
+// /api/show, and llama-server's /models/load and /models/unload.
 #include "server/openai_shapes.h"
 
 namespace limpid {
@@ -57,6 +57,19 @@ void unload_model(const ServerCall& call) {
   call.send({{"success", true}});
 }
 
+namespace {
+
+// Ollama's. What a header does not tell is empty.
+Json details_json(const ModelCard& card) {
+  return {{"format", card.format},
+          {"family", card.architecture},
+          {"families", Json::array({card.architecture})},
+          {"parameter_size", ""},
+          {"quantization_level", ""}};
+}
+
+}  // namespace
+
 void ollama_tags(const ServerCall& call) {
   auto list = Json::array();
   for (const ModelShelf::Entry& entry : call.api.shelf().list()) {
@@ -66,14 +79,41 @@ void ollama_tags(const ServerCall& call) {
                     {"modified_at", rfc3339(call.api.start_time())},
                     {"size", card.n_file_bytes},
                     {"digest", ""},
-                    {"details",
-                     {{"format", card.format},
-                      {"family", card.architecture},
-                      {"families", Json::array({card.architecture})},
-                      {"parameter_size", ""},
-                      {"quantization_level", ""}}}});
+                    {"details", details_json(card)}});
   }
   call.send({{"models", std::move(list)}});
+}
+
+// The models in memory. No time is set at which they leave, which Ollama writes as one far away.
+void ollama_ps(const ServerCall& call) {
+  auto list = Json::array();
+  for (const ModelShelf::Entry& entry : call.api.shelf().list()) {
+    if (entry.state != ShelfState::kLoaded) continue;
+    const ModelCard& card = entry.card;
+    list.push_back({{"name", card.name},
+                    {"model", card.name},
+                    {"size", card.n_bytes},
+                    {"digest", ""},
+                    {"details", details_json(card)},
+                    {"expires_at", "9999-12-31T23:59:59Z"},
+                    {"context_length", entry.props->at("default_generation_settings")["n_ctx"]}});
+  }
+  call.send({{"models", std::move(list)}});
+}
+
+// The names in model_info are those of GGUF, whatever the format. The template is Jinja's.
+void ollama_show(const ServerCall& call, const ModelShelf::Entry& entry) {
+  JsonBody(call.request.body).allow_only({"model", "verbose"});
+  const ModelCard& card = entry.card;
+  call.send({{"modified_at", rfc3339(call.api.start_time())},
+             {"template", entry.props->at("chat_template")},
+             {"details", details_json(card)},
+             {"model_info",
+              {{"general.architecture", card.architecture},
+               {card.architecture + ".context_length", card.n_ctx_train},
+               {card.architecture + ".embedding_length", card.d_model},
+               {card.architecture + ".vocab_size", card.vocab_size}}},
+             {"capabilities", Json::array({"completion"})}});
 }
 
 }  // namespace limpid

@@ -5,9 +5,9 @@
 // and "cls" takes the first. A vector of length 1 makes the dot product of two texts the cosine of
 // the angle between them.
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <mutex>
+#include <numeric>
 
 #include "base/base64.h"
 #include "server/openai_shapes.h"
@@ -20,55 +20,64 @@ struct EmbeddingSettings {
   Pooling pooling;
   bool normalize = true;
   bool as_base64 = false;
+  bool truncate = false;  // cut what does not fit, instead of refusing it
 };
 
 Pooling read_pooling(const JsonField& field) {
   const auto pooling = pooling_named(field.string());
-  if (!pooling) field.fail("is '" + field.string() + "', must be mean, last or cls");
+  if (!pooling) field.must_be("mean, last or cls");
   return *pooling;
 }
 
-// Ollama's "options" are those of an answer, so they must be right, but none changes a vector. A
-// text that does not fit is an error, whatever its "truncate" says: to cut the text would change
-// the answer.
+// Ollama's "options" are those of an answer, so they must be right, but none changes a vector.
 EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
                                           const ServedModel& served) {
-  const bool is_ollama = style == ApiStyle::kOllama;
-  if (is_ollama) {
-    body.allow_only({"input", "model", "dimensions", "options", "truncate", "keep_alive"});
-  } else {
-    body.allow_only(
-        {"input", "model", "dimensions", "pooling", "normalize", "encoding_format", "user"});
-  }
   const int64_t d_model = served.engine().model().spec().d_model;
   const auto dimensions = body.find("dimensions");
   if (dimensions && dimensions->integer(1, INT32_MAX) != d_model)
     dimensions->fail("is not supported: the model's embeddings have " + std::to_string(d_model));
   EmbeddingSettings settings{style, served.pooling};
-  if (is_ollama) {
+  if (style == ApiStyle::kOllama) {
+    body.allow_only({"input", "model", "dimensions", "options", "truncate", "keep_alive"});
     RequestSettings unused;
     if (const auto options = body.find("options"))
       read_settings(*options, kOllamaOptionsApi, served.tokenizer_or_null(), unused);
+    settings.truncate = body.boolean("truncate", true);
     return settings;
   }
+  body.allow_only(
+      {"input", "model", "dimensions", "pooling", "normalize", "encoding_format", "user"});
+  body.string_or_empty("user");  // throws for what is no string
   if (const auto pooling = body.find("pooling")) settings.pooling = read_pooling(*pooling);
   settings.normalize = body.boolean("normalize", true);
   if (const auto format = body.find("encoding_format")) {
     settings.as_base64 = format->string() == "base64";
-    if (!settings.as_base64 && format->string() != "float") format->fail("must be float or base64");
+    if (!settings.as_base64 && format->string() != "float") format->must_be("float or base64");
   }
   return settings;
+}
+
+// The first tokens of a text. A model that was trained with an end of the text still gets it:
+// where the last token is the embedding, it would be another one without.
+void truncate(std::vector<TokenId>& text, size_t n_most, const TokenizerSpec& spec) {
+  if (text.size() <= n_most) return;
+  const bool has_end = spec.add_eos && text.back() == spec.eos;
+  text.resize(n_most);
+  if (has_end) text.back() = *spec.eos;
 }
 
 // The request of several texts. It belongs to the callbacks that the service holds.
 class EmbeddingsInProgress {
  public:
-  EmbeddingsInProgress(const ApiCall& call, EmbeddingSettings settings, size_t n_texts)
+  EmbeddingsInProgress(const ApiCall& call, EmbeddingSettings settings,
+                       const std::vector<std::vector<TokenId>>& texts)
       : served_(call.loan),
         reply_(call.reply),
         settings_(settings),
-        embeddings_(n_texts),
-        n_left_(n_texts) {}
+        embeddings_(texts.size()),
+        n_left_(texts.size()) {
+    for (const auto& text : texts) sizes_.push_back(text.size());
+  }
 
   void end(size_t i, std::span<const float> embedding, const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
@@ -84,10 +93,6 @@ class EmbeddingsInProgress {
     const std::lock_guard lock(mutex_);
     fail(error);
   }
-  void count_tokens(size_t n) {
-    sizes_.push_back(n);
-    n_tokens_ += n;
-  }
 
  private:
   void fail(const ApiError& error) {
@@ -97,9 +102,10 @@ class EmbeddingsInProgress {
   }
 
   Json whole() const {
+    const size_t n_tokens = std::reduce(sizes_.begin(), sizes_.end());
     if (settings_.style == ApiStyle::kOllama)
       return {
-          {"model", served_->name}, {"embeddings", embeddings_}, {"prompt_eval_count", n_tokens_}};
+          {"model", served_->name}, {"embeddings", embeddings_}, {"prompt_eval_count", n_tokens}};
     auto data = Json::array();
     for (const auto& embedding : embeddings_) {
       Json vector = embedding;
@@ -113,7 +119,7 @@ class EmbeddingsInProgress {
     return {{"object", "list"},
             {"data", std::move(data)},
             {"model", served_->name},
-            {"usage", {{"prompt_tokens", n_tokens_}, {"total_tokens", n_tokens_}}}};
+            {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}};
   }
 
   const std::shared_ptr<const ServedModel> served_;
@@ -123,7 +129,6 @@ class EmbeddingsInProgress {
   std::vector<std::vector<float>> embeddings_;
   size_t n_left_;
   std::vector<size_t> sizes_;  // of the texts, in tokens
-  size_t n_tokens_ = 0;
   bool has_failed_ = false, was_left_ = false;
 };
 
@@ -135,9 +140,12 @@ void embeddings(const ApiCall& call) {
   const EmbeddingSettings settings =
       read_embedding_settings(body, style_of(call.request.path), call.served);
   auto texts = read_prompts(call.served, input);
+  for (std::vector<TokenId>& text : texts) {
+    if (settings.truncate)
+      truncate(text, static_cast<size_t>(call.served.n_ctx()), call.served.tokenizer().spec());
+  }
   call.served.metrics->n_requests += 1;
-  const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
-  for (const auto& text : texts) progress->count_tokens(text.size());
+  const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts);
   std::vector<GenerationService::Id> ids;
   try {
     QueuePlace place = call.served.service->take_place();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
-#include <span>
 #include <variant>
 
 #include "server/sampling_fields.h"
@@ -32,7 +31,7 @@ constexpr int64_t kMostTopLogprobs = 20;
 
 // A number of SamplerOptions.
 struct NumberField {
-  std::string_view name;
+  std::initializer_list<std::string_view> names;
   unsigned apis;
   std::variant<float SamplerOptions::*, int32_t SamplerOptions::*, int64_t SamplerOptions::*>
       member;
@@ -40,21 +39,21 @@ struct NumberField {
   double most = kAny;  // of integers: what the member holds
 };
 
-constexpr NumberField kNumbers[] = {
-    {"temperature", kSampled, &SamplerOptions::temperature},
-    {"top_p", kSampled, &SamplerOptions::top_p, 0, 1},
-    {"top_k", kFree | kMessagesApi, &SamplerOptions::top_k},
-    {"min_p", kFree, &SamplerOptions::min_p, 0, 1},
-    {"typical_p", kFree, &SamplerOptions::typical_p, 0},
-    {"top_n_sigma", kLocal, &SamplerOptions::top_n_sigma},
-    {"xtc_probability", kLocal, &SamplerOptions::xtc_probability, 0, 1},
-    {"xtc_threshold", kLocal, &SamplerOptions::xtc_threshold, 0},
-    {"repeat_last_n", kFree, &SamplerOptions::repeat_last_n, -1},
-    {"repeat_penalty", kFree, &SamplerOptions::repeat_penalty, 1e-3, 1e3},
-    {"presence_penalty", kFree, &SamplerOptions::presence_penalty},
-    {"frequency_penalty", kFree, &SamplerOptions::frequency_penalty},
-    {"min_keep", kLocal, &SamplerOptions::min_keep, 0},
-    {"seed", kFree, &SamplerOptions::seed, -1},
+const NumberField kNumbers[] = {
+    {{"temperature"}, kSampled, &SamplerOptions::temperature},
+    {{"top_p"}, kSampled, &SamplerOptions::top_p, 0, 1},
+    {{"top_k"}, kFree | kMessagesApi, &SamplerOptions::top_k},
+    {{"min_p"}, kFree, &SamplerOptions::min_p, 0, 1},
+    {{"typical_p"}, kFree, &SamplerOptions::typical_p, 0},
+    {{"top_n_sigma"}, kLocal, &SamplerOptions::top_n_sigma},
+    {{"xtc_probability"}, kLocal, &SamplerOptions::xtc_probability, 0, 1},
+    {{"xtc_threshold"}, kLocal, &SamplerOptions::xtc_threshold, 0},
+    {{"repeat_last_n"}, kFree, &SamplerOptions::repeat_last_n, -1},
+    {{"repeat_penalty"}, kFree, &SamplerOptions::repeat_penalty, 1e-3, 1e3},
+    {{"presence_penalty"}, kFree, &SamplerOptions::presence_penalty},
+    {{"frequency_penalty"}, kFree, &SamplerOptions::frequency_penalty},
+    {{"min_keep"}, kLocal, &SamplerOptions::min_keep, 0},
+    {{"seed"}, kFree, &SamplerOptions::seed, -1},
 };
 
 void read_sampler(const NumberField& number, const JsonField& field, SamplerOptions& sampler) {
@@ -114,7 +113,7 @@ void read_n_probs(const JsonField& field, FieldTarget target) {
 void read_include(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements()) {
     if (entry.string() != "message.output_text.logprobs")
-      entry.fail("is '" + entry.string() + "', can only be message.output_text.logprobs");
+      entry.must_be("message.output_text.logprobs");
     target.settings.wants_logprobs = true;
   }
 }
@@ -146,15 +145,21 @@ void read_variables(const JsonField& field, FieldTarget target) {
   }
   target.settings.template_variables = field.json();
 }
+// Tail-free sampling, of which 1 keeps every token.
+void read_tfs_z(const JsonField& field, FieldTarget) {
+  if (field.number(-kAny, kAny) != 1) field.must_be("1");
+}
 // Ollama's. The penalties treat a newline as any other token.
 void read_penalize_newline(const JsonField& field, FieldTarget) {
-  if (!field.boolean()) field.fail("can only be true");
+  if (!field.boolean()) field.must_be("true");
 }
-void read_text_only(const JsonField& field, FieldTarget) {
+void read_modalities(const JsonField& field, FieldTarget) {
   for (const JsonField& entry : field.elements()) {
-    if (entry.string() != "text") entry.fail("can only be \"text\"");
+    if (entry.string() != "text") entry.must_be("text");
   }
 }
+// An empty object asks for a search too.
+void refuse(const JsonField& field, FieldTarget) { field.fail("is not supported yet"); }
 // {"type": "text"} and its relatives: a choice of which only the plain one is there.
 void read_plain_type(const JsonField& field, FieldTarget) {
   const auto type = field.find("type");
@@ -174,162 +179,170 @@ void read_thinking(const JsonField& field, FieldTarget target) {
   if (field.find("type")->string() == "disabled")
     target.settings.template_variables["enable_thinking"] = false;
 }
-void read_verbosity(const JsonField& field, FieldTarget) {
-  if (!field.is_empty() && field.string() != "medium") field.fail("can only be \"medium\"");
+// Takes only a value that asks for what happens anyway: an empty one, or one of `neutral`.
+void refuse_unless_neutral(const JsonField& field,
+                           std::initializer_list<std::string_view> neutral) {
+  if (field.is_empty()) return;
+  if (field.json().is_string() && std::ranges::count(neutral, field.string()) > 0) return;
+  if (neutral.size() == 0) field.fail("is not supported yet");
+  field.must_be(fmt::format("{}", fmt::join(neutral, " or ")));
 }
 void read_text_format(const JsonField& field, FieldTarget target) {
   field.allow_only({"format", "verbosity"});
-  if (const auto verbosity = field.find("verbosity")) read_verbosity(*verbosity, target);
+  if (const auto verbosity = field.find("verbosity")) refuse_unless_neutral(*verbosity, {"medium"});
   if (const auto format = field.find("format")) read_response_format(*format, target);
-}
-// What becomes of a model's thoughts: they are a part of the text.
-void read_reasoning_format(const JsonField& field, FieldTarget) {
-  if (!field.is_empty() && field.string() != "none" && field.string() != "auto")
-    field.fail("can only be \"none\" or \"auto\"");
-}
-void read_truncation(const JsonField& field, FieldTarget) {
-  if (field.string() != "disabled") field.fail("can only be \"disabled\"");
 }
 void read_choice_of_tool(const JsonField& field, FieldTarget target) {
   if (field.json().is_object()) return read_plain_type(field, target);
   if (field.string() != "none" && field.string() != "auto") field.fail("is not supported yet");
 }
 
-struct OtherField {
-  std::string_view name;
+// These have no effect on the answer, or the endpoint reads them; their type must be right.
+void expect_string(const JsonField& field, FieldTarget) { field.string(); }
+void expect_boolean(const JsonField& field, FieldTarget) { field.boolean(); }
+void expect_number(const JsonField& field, FieldTarget) { field.number(-kAny, kAny); }
+void expect_object(const JsonField& field, FieldTarget) { field.members(); }
+void expect_array(const JsonField& field, FieldTarget) { field.elements(); }
+void expect_duration(const JsonField& field, FieldTarget) {  // "5m", or seconds
+  if (!field.json().is_string() && !field.json().is_number()) field.fail("must be a duration");
+}
+void leave_to_endpoint(const JsonField&, FieldTarget) {}
+
+struct ReadFields {
+  std::initializer_list<std::string_view> names;
   unsigned apis;
   void (*read)(const JsonField& field, FieldTarget target);
 };
 
-constexpr OtherField kOthers[] = {
-    {"stream", kBodies, read_flag<&RequestSettings::stream>},
-    {"stream_options", kOpenAi | kResponsesApi, read_stream_options},
-    {"n", kOpenAi, read_n},
-    {"max_tokens", kLocal, read_llama_n_predict},
-    {"max_tokens", kMessagesApi, read_n_predict<0>},
-    {"max_completion_tokens", kChatApi, read_llama_n_predict},
-    {"max_output_tokens", kResponsesApi, read_n_predict<0>},
-    {"n_predict", kLocal, read_llama_n_predict},
-    {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},
-    {"num_keep", kOllamaOptionsApi, read_n_keep},
-    {"n_keep", kLlamaApi, read_n_keep},
-    {"penalize_newline", kOllamaOptionsApi, read_penalize_newline},
-    {"stop", kFree, read_stop},
-    {"stop_sequences", kMessagesApi, read_stop},
-    {"logit_bias", kLocal, read_logit_bias},
-    {"ignore_eos", kLocal, read_ignore_eos},
-    {"samplers", kLocal, read_samplers},
-    {"grammar", kLocal, read_grammar},
-    {"logprobs", kCompletionsApi, read_logprobs},
-    {"logprobs", kChatApi | kOllamaApi, read_flag<&RequestSettings::wants_logprobs>},
-    {"top_logprobs", kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
-    {"n_probs", kLocal, read_n_probs},
-    {"echo", kCompletionsApi, read_flag<&RequestSettings::echo>},
-    {"lora", kLocal, read_lora},
-    {"id_slot", kLocal, read_slot},
-    {"return_tokens", kLlamaApi, read_flag<&RequestSettings::return_tokens>},
-    {"response_fields", kLlamaApi, read_response_fields},
-    {"verbose", kChatApi, read_flag<&RequestSettings::verbose>},
-    {"return_progress", kLocal | kResponsesApi, read_flag<&RequestSettings::return_progress>},
-    {"post_sampling_probs", kLlamaApi, read_after_sampling},
-    {"chat_template_kwargs", kChatApi, read_variables},
-    {"add_generation_prompt", kChatApi, read_flag<&RequestSettings::add_generation_prompt>},
-    {"continue_final_message", kChatApi, read_flag<&RequestSettings::continues_last>},
-    {"modalities", kChatApi, read_text_only},
-    {"response_format", kLocal, read_response_format},
-    {"json_schema", kLocal, read_schema},
-    {"format", kOllamaApi, read_format},
-    {"thinking", kMessagesApi, read_thinking},
-    {"think", kOllamaApi, read_think},
-    {"include", kResponsesApi, read_include},
-    {"verbosity", kChatApi, read_verbosity},
-    {"reasoning_format", kChatApi, read_reasoning_format},
-    {"text", kResponsesApi, read_text_format},
-    {"truncation", kResponsesApi, read_truncation},
-    {"tool_choice", kChatApi | kMessagesApi | kResponsesApi, read_choice_of_tool},
-};
-
-struct NamedFields {
-  unsigned apis;
-  std::initializer_list<std::string_view> names;
-};
-
-// These need no reader.
-const NamedFields kPassedOver[] = {
-    // The content of a request, which the endpoint reads.
-    {kChatApi | kMessagesApi | kOllamaChatApi, {"messages"}},
-    {kCompletionsApi | kLlamaApi | kGenerateApi, {"prompt"}},
-    {kMessagesApi | kGenerateApi, {"system"}},
-    {kResponsesApi, {"input", "instructions"}},
-    {kOllamaApi, {"options"}},
-    {kOllamaOptionsApi, {"num_ctx"}},
-    {kGenerateApi, {"raw"}},
+const ReadFields kRead[] = {
+    {{"stream"}, kBodies, read_flag<&RequestSettings::stream>},
+    {{"stream_options"}, kOpenAi | kResponsesApi, read_stream_options},
+    {{"n"}, kOpenAi, read_n},
+    {{"max_tokens"}, kLocal, read_llama_n_predict},
+    {{"max_tokens"}, kMessagesApi, read_n_predict<0>},
+    {{"max_completion_tokens"}, kChatApi, read_llama_n_predict},
+    {{"max_output_tokens"}, kResponsesApi, read_n_predict<0>},
+    {{"n_predict"}, kLocal, read_llama_n_predict},
+    {{"num_predict"}, kOllamaOptionsApi, read_n_predict<-2>},
+    {{"num_keep"}, kOllamaOptionsApi, read_n_keep},
+    {{"n_keep"}, kLlamaApi, read_n_keep},
+    {{"penalize_newline"}, kOllamaOptionsApi, read_penalize_newline},
+    {{"tfs_z"}, kFree, read_tfs_z},
+    {{"stop"}, kFree, read_stop},
+    {{"stop_sequences"}, kMessagesApi, read_stop},
+    {{"logit_bias"}, kLocal, read_logit_bias},
+    {{"ignore_eos"}, kLocal, read_ignore_eos},
+    {{"samplers"}, kLocal, read_samplers},
+    {{"grammar"}, kLocal, read_grammar},
+    {{"logprobs"}, kCompletionsApi, read_logprobs},
+    {{"logprobs"}, kChatApi | kOllamaApi, read_flag<&RequestSettings::wants_logprobs>},
+    {{"top_logprobs"}, kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
+    {{"n_probs"}, kLocal, read_n_probs},
+    {{"echo"}, kCompletionsApi, read_flag<&RequestSettings::echo>},
+    {{"lora"}, kLocal, read_lora},
+    {{"id_slot"}, kLocal, read_slot},
+    {{"return_tokens"}, kLlamaApi, read_flag<&RequestSettings::return_tokens>},
+    {{"response_fields"}, kLlamaApi, read_response_fields},
+    {{"verbose"}, kChatApi, read_flag<&RequestSettings::verbose>},
+    {{"return_progress"}, kLocal | kResponsesApi, read_flag<&RequestSettings::return_progress>},
+    {{"post_sampling_probs"}, kLlamaApi, read_after_sampling},
+    {{"chat_template_kwargs"}, kChatApi, read_variables},
+    {{"add_generation_prompt"}, kChatApi, read_flag<&RequestSettings::add_generation_prompt>},
+    {{"continue_final_message"}, kChatApi, read_flag<&RequestSettings::continues_last>},
+    {{"modalities"}, kChatApi, read_modalities},
+    {{"response_format"}, kLocal, read_response_format},
+    {{"json_schema"}, kLocal, read_schema},
+    {{"format"}, kOllamaApi, read_format},
+    {{"thinking"}, kMessagesApi, read_thinking},
+    {{"think"}, kOllamaApi, read_think},
+    {{"include"}, kResponsesApi, read_include},
+    {{"text"}, kResponsesApi, read_text_format},
+    {{"tool_choice"}, kChatApi | kMessagesApi | kResponsesApi, read_choice_of_tool},
+    {{"web_search_options"}, kChatApi, refuse},
+    // The content of a request, and what an endpoint adds to it.
+    {{"messages"}, kChatApi | kMessagesApi | kOllamaChatApi, leave_to_endpoint},
+    {{"prompt"}, kCompletionsApi | kLlamaApi | kGenerateApi, leave_to_endpoint},
+    {{"system"}, kMessagesApi | kGenerateApi, leave_to_endpoint},
+    {{"input", "instructions"}, kResponsesApi, leave_to_endpoint},
+    {{"options"}, kOllamaApi, expect_object},
+    {{"num_ctx"}, kOllamaOptionsApi, expect_number},
+    {{"raw"}, kGenerateApi, expect_boolean},
     // What read_settings() compares with another field.
-    {kCompletionsApi, {"best_of"}},
+    {{"best_of"}, kCompletionsApi, leave_to_endpoint},
     // What has no effect on the text of the answer.
-    {kBodies, {"model"}},
-    {kOpenAi | kResponsesApi, {"user"}},
-    {kChatApi | kMessagesApi | kResponsesApi, {"metadata", "service_tier"}},
-    {kChatApi | kResponsesApi,
-     {"store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-      "prompt_cache_options"}},
-    {kMessagesApi,
-     {"cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id", "workspace_id"}},
-    {kOllamaApi, {"keep_alive"}},
-    {kOllamaOptionsApi,
-     {"num_batch", "num_thread", "num_gpu", "main_gpu", "use_mmap", "use_mlock", "numa", "low_vram",
-      "f16_kv", "logits_all", "vocab_only", "embedding_only"}},
-    {kLocal, {"backend_sampling"}},
-    {kLocal | kResponsesApi, {"timings_per_token"}},
-    {kLocal, {"cache_prompt"}},                           // what is reused changes no answer
-    {kChatApi | kResponsesApi, {"parallel_tool_calls"}},  // tools are refused
+    {{"model"}, kBodies, expect_string},
+    {{"user"}, kOpenAi | kResponsesApi, expect_string},
+    {{"metadata"}, kChatApi | kMessagesApi | kResponsesApi, expect_object},
+    {{"service_tier"}, kChatApi | kMessagesApi | kResponsesApi, expect_string},
+    {{"store"}, kChatApi | kResponsesApi, expect_boolean},
+    {{"safety_identifier", "prompt_cache_key", "prompt_cache_retention"},
+     kChatApi | kResponsesApi,
+     expect_string},
+    {{"prompt_cache_options"}, kChatApi | kResponsesApi, expect_object},
+    {{"cache_control", "diagnostics"}, kMessagesApi, expect_object},
+    {{"inference_geo", "speed", "user_profile_id", "workspace_id"}, kMessagesApi, expect_string},
+    {{"keep_alive"}, kOllamaApi, expect_duration},
+    {{"num_batch", "num_thread", "num_gpu", "main_gpu"}, kOllamaOptionsApi, expect_number},
+    {{"use_mmap", "use_mlock", "numa", "low_vram", "f16_kv", "logits_all", "vocab_only",
+      "embedding_only"},
+     kOllamaOptionsApi,
+     expect_boolean},
+    {{"backend_sampling"}, kLocal, expect_boolean},
+    {{"timings_per_token"}, kLocal | kResponsesApi, expect_boolean},
+    {{"cache_prompt"}, kLocal, expect_boolean},  // what is reused changes no answer
+    {{"parallel_tool_calls"}, kChatApi | kResponsesApi, expect_boolean},  // tools are refused
     // What matters only beside a field that is refused: dry_multiplier, mirostat, dynatemp_range.
-    {kLocal, {"dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"}},
-    {kFree, {"mirostat_tau", "mirostat_eta"}},
-    {kLocal, {"dynatemp_exponent"}},
+    {{"dry_base", "dry_allowed_length", "dry_penalty_last_n"}, kLocal, expect_number},
+    {{"dry_sequence_breakers"}, kLocal, expect_array},
+    {{"mirostat_tau", "mirostat_eta"}, kFree, expect_number},
+    {{"dynatemp_exponent"}, kLocal, expect_number},
 };
 
-// What would change the answer, and is not supported. An empty value asks for what happens anyway.
-const NamedFields kRefused[] = {
-    {kChatApi | kMessagesApi | kResponsesApi | kOllamaApi, {"tools"}},
-    {kChatApi,
-     {"functions", "function_call", "audio", "prediction", "web_search_options",
-      "reasoning_effort"}},
-    {kChatApi | kResponsesApi, {"moderation"}},
-    {kResponsesApi,
-     {"reasoning", "previous_response_id", "conversation", "prompt", "background",
-      "max_tool_calls"}},
-    {kMessagesApi | kResponsesApi, {"context_management"}},
-    {kMessagesApi, {"container", "mcp_servers", "output_config", "output_format"}},
-    {kCompletionsApi | kOllamaApi, {"suffix"}},
-    {kOllamaApi, {"template", "context", "images"}},
-    {kOllamaChatApi, {"prompt", "system", "raw"}},
-    {kGenerateApi, {"messages"}},
-    {kOpenAi, {"post_sampling_probs"}},
-    {kLocal, {"grammar_lazy", "dry_multiplier", "dynatemp_range", "t_max_predict_ms"}},
-    {kFree, {"mirostat"}},
-    {kLlamaApi, {"n_indent", "image_data"}},
+// What would change the answer, and is not supported.
+struct RefusedFields {
+  std::initializer_list<std::string_view> names;
+  unsigned apis;
+  std::initializer_list<std::string_view> neutral = {};
 };
 
-bool lists(std::span<const NamedFields> table, unsigned api, std::string_view name) {
-  return std::ranges::any_of(table, [&](const NamedFields& row) {
-    return (row.apis & api) != 0 && std::ranges::find(row.names, name) != row.names.end();
-  });
-}
+const RefusedFields kRefused[] = {
+    {{"tools"}, kChatApi | kMessagesApi | kResponsesApi | kOllamaApi},
+    {{"functions", "audio", "prediction"}, kChatApi},
+    {{"function_call"}, kChatApi, {"none", "auto"}},
+    {{"reasoning_effort"}, kChatApi, {"none"}},
+    {{"reasoning_format"}, kChatApi, {"none", "auto"}},  // thoughts are a part of the text
+    {{"verbosity"}, kChatApi, {"medium"}},
+    {{"moderation"}, kChatApi | kResponsesApi},
+    {{"truncation"}, kResponsesApi, {"disabled"}},
+    {{"reasoning", "previous_response_id", "conversation", "prompt", "background",
+      "max_tool_calls"},
+     kResponsesApi},
+    {{"context_management"}, kMessagesApi | kResponsesApi},
+    {{"container", "mcp_servers", "output_config", "output_format"}, kMessagesApi},
+    {{"suffix"}, kCompletionsApi | kOllamaApi},
+    {{"template", "context", "images"}, kOllamaApi},
+    {{"prompt", "system", "raw"}, kOllamaChatApi},
+    {{"messages"}, kGenerateApi},
+    {{"post_sampling_probs"}, kOpenAi},
+    {{"grammar_lazy", "dry_multiplier", "dynatemp_range", "n_discard", "t_max_predict_ms"}, kLocal},
+    {{"mirostat"}, kFree},
+    {{"n_indent", "image_data"}, kLlamaApi},
+};
 
 void read_field(const JsonField& field, unsigned api, FieldTarget target) {
-  const auto is_it = [&](const auto& entry) {
-    return (entry.apis & api) != 0 && entry.name == field.key();
+  const auto is_it = [&](const auto& row) {
+    return (row.apis & api) != 0 && std::ranges::count(row.names, field.key()) > 0;
   };
   const auto* const number = std::ranges::find_if(kNumbers, is_it);
-  const auto* const other = std::ranges::find_if(kOthers, is_it);
+  const auto* const read = std::ranges::find_if(kRead, is_it);
+  const auto* const refused = std::ranges::find_if(kRefused, is_it);
   if (number != std::end(kNumbers)) {
     read_sampler(*number, field, target.settings.generation.sampler);
-  } else if (other != std::end(kOthers)) {
-    other->read(field, target);
-  } else if (lists(kRefused, api, field.key())) {
-    if (!field.is_empty()) field.fail("is not supported yet");
-  } else if (!lists(kPassedOver, api, field.key())) {
+  } else if (read != std::end(kRead)) {
+    read->read(field, target);
+  } else if (refused != std::end(kRefused)) {
+    refuse_unless_neutral(field, refused->neutral);
+  } else {
     field.fail("is not a known field");
   }
 }

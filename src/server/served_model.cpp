@@ -54,8 +54,7 @@ Json template_message(const JsonField& message) {
   std::string role = message.required("role").string();
   if (role == "developer") role = "system";  // OpenAI's newer word for it
   if (role != "system" && role != "user" && role != "assistant")
-    message.required("role").fail("is '" + role +
-                                  "', must be system, developer, user or assistant");
+    message.required("role").must_be("system, developer, user or assistant");
   const auto content = message.find("content");
   if (!content && role != "assistant") message.required("content");  // throws
   Json read = {{"role", role}, {"content", content ? content_text(*content) : ""}};

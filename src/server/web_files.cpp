@@ -15,15 +15,21 @@ bool has(std::string_view if_none_match, std::string_view etag) {
   return if_none_match == "*" || if_none_match.find(etag) != if_none_match.npos;
 }
 
+// Null for a path of no file.
+const WebFile* file_at(std::string_view path) {
+  const auto files = web_files();
+  const auto file = std::ranges::find(files, path == "/" ? "/index.html" : path, &WebFile::path);
+  return file == files.end() ? nullptr : &*file;
+}
+
 }  // namespace
 
+bool is_web_path(std::string_view path) { return file_at(path) != nullptr; }
+
 std::optional<HttpAnswer> web_answer(const HttpRequest& request) {
-  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  std::string_view path = request.path;
-  if (path == "/") path = "/index.html";
-  const auto files = web_files();
-  const auto file = std::ranges::find(files, path, &WebFile::path);
-  if (file == files.end()) return std::nullopt;
+  const WebFile* const file = file_at(request.path);
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (file == nullptr || !reads) return std::nullopt;
 
   HttpAnswer answer{200, std::string(file->content_type), {}, {}};
   answer.headers = {{"ETag", std::string(file->etag)},

@@ -23,5 +23,6 @@ std::span<const WebFile> web_files();
 // the browser from running or loading what is not one of these files. 304 without bytes where the
 // browser has the file. Nothing when the page has no such file, or for another method.
 std::optional<HttpAnswer> web_answer(const HttpRequest& request);
+bool is_web_path(std::string_view path);  // of a file of the page
 
 }  // namespace limpid

@@ -80,7 +80,7 @@ TEST_F(ApiTest, IsNotReadyWithoutAModelNorWhenItDrains) {
   EXPECT_EQ(status_of(get("/health")), 200);
   for (const auto& [path, allowed] :
        {std::pair("/health", "GET, HEAD"), std::pair("/lora-adapters", "GET, HEAD, POST"),
-        std::pair("/completion", "POST")}) {
+        std::pair("/completion", "POST"), std::pair("/", "GET, HEAD")}) {
     const std::string refused = ask("DELETE", path, "");
     EXPECT_EQ(status_of(refused), 405);
     EXPECT_NE(refused.find(fmt::format("\r\nAllow: {}\r\n", allowed)), std::string::npos)

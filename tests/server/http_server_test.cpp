@@ -112,6 +112,11 @@ TEST_F(HttpServerTest, KeepsTheConnection) {
 TEST_F(HttpServerTest, AnswersHttp10AndHead) {
   start();
   EXPECT_TRUE(has(answer_to("GET /echo HTTP/1.0\r\nHost: localhost\r\n\r\n"), "GET /echo"));
+  EXPECT_TRUE(has(answer_to("GET /echo HTTP/1.0\r\n\r\n"), "GET /echo"));
+  for (const char* named :
+       {"GET http://evil.example/echo HTTP/1.0\r\n\r\n", "GET /echo HTTP/1.0\r\nHost:\r\n\r\n",
+        "GET /echo HTTP/1.0\r\nOrigin: http://evil.example\r\n\r\n"})
+    EXPECT_TRUE(answer_to(named).starts_with("HTTP/1.1 403 ")) << named;
   const std::string head =
       answer_to("HEAD /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(has(head, "Content-Length: 15\r\n")) << head;

@@ -65,6 +65,22 @@ TEST(JsonBody, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(field("x.a").key(), "x.a");  // a dot does not make it a field of x
 }
 
+TEST(JsonBody, SaysWhatAValueMustBe) {
+  const Json json = parse_body(R"({"n": 65, "pooling": "x"})");
+  const auto problem = [](auto work) -> std::string {
+    try {
+      work();
+    } catch (const ApiError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const JsonField body(json, "");
+  EXPECT_EQ(problem([&] { body.find("n")->integer(1, 64); }), "n must be between 1 and 64, not 65");
+  EXPECT_EQ(problem([&] { body.find("pooling")->must_be("mean or last"); }),
+            "pooling must be mean or last, not 'x'");
+}
+
 TEST(JsonBody, KnowsEmptyValues) {
   const Json json = parse_body(
       R"({"empty": [null, false, 0, 0.0, "", [], {}, {"a": null}], "full": [true, 1, -0.5, "0", [0], {"a": 0}]})");

@@ -1,12 +1,9 @@
 """A test's view of the web page: what it types, presses and reads."""
 
-import pathlib
-import tempfile
 import time
-import unittest
 
 from mock_server import Answer, MockServer
-from web_driver import ENTER, Browser
+from web_driver import ENTER, InBrowser
 
 ANSWERS = "document.querySelectorAll('.assistant')"
 LAST = "[...document.querySelectorAll('.assistant')].at(-1)"
@@ -32,18 +29,19 @@ print("<b>")
 """
 
 
-class OnThePage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.browser = cls.enterClassContext(Browser(cls.folder))
+class WithAnswers(InBrowser):
+    def press_button(self, label: str, message: str = LAST) -> None:
+        self.browser.run(
+            f"[...{message}.querySelectorAll('button')].find(b => b.textContent === arguments[0]).click()",
+            label,
+        )
 
+
+class OnThePage(WithAnswers):
     def setUp(self):
+        super().setUp()
         # Another port is another origin: nothing is left of the last test.
         self.server = self.enterContext(MockServer())
-        self.browser.log("browser")
-        self.browser.requested()
-        self.browser.resize(1200, 800)
         self.open()
 
     def open(self):
@@ -55,18 +53,13 @@ class OnThePage(unittest.TestCase):
         self.browser.reload()
 
     def tearDown(self):
-        """No test leaves an error in the console, and no request goes to another server."""
-        entries = self.browser.log("browser")
-        allowed = getattr(self, "allowed", "never")
-        self.assertEqual([entry for entry in entries if allowed not in entry["message"]], [])
+        """No request goes to another server."""
+        super().tearDown()
         requested = self.browser.requested()
         self.assertIn(self.server.address + "v1/models", requested)
         own = (self.server.address, "blob:")
         self.assertEqual([url for url in requested if not url.startswith(own)], [])
         self.browser.go("about:blank")
-
-    def value(self, expression: str, *arguments):
-        return self.browser.run(f"return {expression}", *arguments)
 
     def begin(self, question: str, *answers: Answer) -> None:
         self.server.answers.extend(answers)
@@ -78,12 +71,6 @@ class OnThePage(unittest.TestCase):
         self.begin(question, *answers)
         self.browser.wait(f"{ANSWERS}.length > arguments[0] && {IDLE}", n)
         return self.value(LAST_TEXT)
-
-    def press_button(self, label: str, message: str = LAST) -> None:
-        self.browser.run(
-            f"[...{message}.querySelectorAll('button')].find(b => b.textContent === arguments[0]).click()",
-            label,
-        )
 
     def said(self) -> list[str]:
         """The messages on the page, from the first to the last."""

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 namespace limpid::testing {
 namespace {
@@ -130,11 +131,23 @@ TEST(RequestSettings, TheBestOfAllChoicesAreAllOfThem) {
 }
 
 TEST(RequestSettings, OptionsForLoadingChangeNoAnswer) {
-  for (const char* name : {"logits_all", "vocab_only", "embedding_only", "f16_kv", "num_gpu"})
+  for (const char* name : {"logits_all", "vocab_only", "embedding_only", "f16_kv"})
     EXPECT_EQ(blamed(fmt::format(R"({{"{}": true}})", name), kOllamaOptionsApi), "no error");
   EXPECT_EQ(blamed(R"({"penalize_newline": true})", kOllamaOptionsApi), "no error");
   for (const char* body : {R"({"penalize_newline": false})", R"({"penalize_newline": 1})"})
     EXPECT_EQ(blamed(body, kOllamaOptionsApi), "penalize_newline");
+}
+
+TEST(RequestSettings, AFieldWithoutEffectHasItsType) {
+  for (const char* body : {R"({"user": 5})", R"({"metadata": "x"})", R"({"store": "yes"})",
+                           R"({"dry_base": "2"})", R"({"dry_sequence_breakers": 1})"})
+    EXPECT_NE(blamed(body), "no error") << body;
+  EXPECT_EQ(blamed(R"({"user": 5})"), "user");
+  EXPECT_EQ(blamed(R"({"num_gpu": true})", kOllamaOptionsApi), "num_gpu");
+  EXPECT_EQ(blamed(R"({"num_gpu": 1})", kOllamaOptionsApi), "no error");
+  EXPECT_EQ(blamed(R"({"keep_alive": []})", kOllamaChatApi), "keep_alive");
+  for (const char* body : {R"({"keep_alive": "5m"})", R"({"keep_alive": -1})"})
+    EXPECT_EQ(blamed(body, kOllamaChatApi), "no error") << body;
 }
 
 TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {
@@ -149,6 +162,16 @@ TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {
         R"("response_format": {"type": "text", "schema": {}})",
         R"("response_format": {"type": "json_object", "x": 1})"}) {
     EXPECT_NE(blamed("{" + std::string(field) + "}"), "no error") << field;
+  }
+}
+
+TEST(RequestSettings, TakesNoOtherValueThanTheNeutralOne) {
+  for (const auto& [name, neutral, other] :
+       {std::tuple("function_call", "\"auto\"", R"({"name": "f"})"),
+        std::tuple("reasoning_effort", "\"none\"", "\"low\""), std::tuple("tfs_z", "1.0", "0.5"),
+        std::tuple("n_discard", "0", "8"), std::tuple("web_search_options", "null", "{}")}) {
+    EXPECT_EQ(blamed(fmt::format(R"({{"{}": {}}})", name, neutral)), "no error") << name;
+    EXPECT_EQ(blamed(fmt::format(R"({{"{}": {}}})", name, other)), name);
   }
 }
 

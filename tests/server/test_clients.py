@@ -1,13 +1,12 @@
 """`limpid serve` as the unmodified clients of other servers use it, with a tiny model that says nothing sensible."""
 
 import math
-import unittest
 
 import anthropic
 import limpid_program
+import limpid_server
 import ollama
 import openai
-from limpid_server import Server
 
 HELLO = [{"role": "user", "content": "hello"}]
 GREEDY = {"messages": HELLO, "model": "any", "temperature": 0, "max_tokens": 16}
@@ -21,12 +20,9 @@ ANTHROPIC = {
 KEY = "a secret key"
 
 
-class WithServer(unittest.TestCase):
-    KEY = KEY
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = cls.enterClassContext(Server("--alias", "tiny", key=cls.KEY))
+class WithServer(limpid_server.WithServer):
+    flags = ["--alias", "tiny"]
+    key = KEY
 
 
 class OpenAi(WithServer):
@@ -311,7 +307,7 @@ class Anthropic(WithServer):
 
 
 class Ollama(WithServer):
-    KEY = ""
+    key = ""
     OPTIONS = {"temperature": 0, "num_predict": 16}
 
     @classmethod
@@ -348,7 +344,7 @@ class Ollama(WithServer):
         self.server.wait_until_idle()
 
     def test_refuses_a_wrong_key(self):
-        with Server(key=KEY) as server:
+        with limpid_server.Server(key=KEY) as server:
             for key, status in (("a guess", 401), (KEY, 200)):
                 client = ollama.Client(server.url, headers={"Authorization": f"Bearer {key}"})
                 try:
@@ -371,8 +367,24 @@ class Ollama(WithServer):
             self.assertEqual(caught.exception.status_code, 400)
             self.assertIn(next(iter(changes)), caught.exception.error)
 
-    def test_lists_models(self):
+    def test_cuts_texts_that_do_not_fit(self):
+        long = "the world " * 500
+        ids = self.server.post("/tokenize", {"content": long, "add_special": True})[1]["tokens"]
+        answer = self.client.embed("tiny", [long, "hello"])
+        expected = self.server.post("/v1/embeddings", {"input": [ids[:256]]})[1]["data"][0]
+        self.assertEqual(list(answer.embeddings[0]), expected["embedding"])
+        with self.assertRaises(ollama.ResponseError) as caught:
+            self.client.embed("tiny", long, truncate=False)
+        self.assertEqual(caught.exception.status_code, 400)
+
+    def test_tells_about_models(self):
         self.assertEqual([model.model for model in self.client.list().models], ["tiny"])
+        model = self.client.show("tiny")
+        self.assertEqual(model.capabilities, ["completion"])
+        self.assertEqual(model.template, self.server.get("/props")[1]["chat_template"])
+        self.assertIn(f"{model.details.family}.context_length", model.modelinfo)
+        (loaded,) = self.client.ps().models
+        self.assertEqual((loaded.model, loaded.context_length), ("tiny", 256))
 
     def test_says_what_is_wrong_with_a_request(self):
         with self.assertRaises(ollama.ResponseError) as caught:

@@ -11,7 +11,7 @@ import unittest.mock
 import urllib.request
 
 import limpid_program
-from limpid_server import TINY, Server
+from limpid_server import TINY, Server, WithServer
 
 STORIES = limpid_program.DATA / "stories260K" / "stories260K.bin"
 HELLO = [{"role": "user", "content": "hello"}]
@@ -167,12 +167,8 @@ class Templates(unittest.TestCase):
         self.assertTrue(self.rendered(body, "--chat-template", text).endswith(' x [{"a": 1}]'))
 
 
-class OneServer(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = cls.enterClassContext(
-            Server("-b", 16, "-a", "two,one,three", "--tags", "small,chat", "--backend-sampling")
-        )
+class OneServer(WithServer):
+    flags = ["-b", 16, "-a", "two,one,three", "--tags", "small,chat", "--backend-sampling"]
 
     def test_lists_names_and_tags(self):
         model = self.server.get("/v1/models")[1]["data"][0]
@@ -287,11 +283,7 @@ class OneServer(unittest.TestCase):
         self.assertEqual(self.server.get("/cors-proxy?url=http://127.0.0.1")[0], 403)
 
 
-class Predict(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = cls.enterClassContext(Server())
-
+class Predict(WithServer):
     def test_answers_several_requests_of_vertex_ai(self):
         chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 3, "seed": 1}
         text = {"@requestFormat": "completion", "prompt": "the", "n_predict": 3, "ignore_eos": True}
@@ -321,11 +313,9 @@ class Predict(unittest.TestCase):
             self.assertEqual(self.server.post("/predict", body)[0], 400, body)
 
 
-class Grammars(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        # With other seeds the white space that a schema allows may fill all of an answer.
-        cls.server = cls.enterClassContext(Server("--seed", 1))
+class Grammars(WithServer):
+    # With other seeds the white space that a schema allows may fill all of an answer.
+    flags = ["--seed", 1]
 
     def test_an_answer_follows_its_grammar(self):
         for grammar, pattern in (

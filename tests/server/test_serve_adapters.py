@@ -102,6 +102,8 @@ class Adapters(unittest.TestCase):
             self.assertEqual((status, answer["error"]["param"]), (400, param))
         for body in ([{"id": 9}], {"id": 0}, b'[],"a":1'):
             self.assertEqual(self.server.post("/lora-adapters", body)[0], 400)
+        message = self.server.post("/lora-adapters", {})[1]["error"]["message"]
+        self.assertEqual(message, "the body must be an array of objects")
 
     def test_explains_the_model_that_answers(self):
         asked = {"messages": [{"role": "user", "content": "hello"}], "answer": "the world"}

@@ -193,7 +193,8 @@ class Slots(unittest.TestCase):
             self.assertEqual(server.post("/completion", {**body, "id_slot": 2})[1]["id_slot"], 2)
             self.assertGreater(server.get("/slots")[1][2]["n_tokens"], 0)
             self.assertEqual(server.post("/slots/0?action=save", file)[0], 400)
-            self.assertEqual(server.post("/slots/2?action=save", file)[0], 200)
+            for _ in range(2):  # the second one replaces the first
+                self.assertEqual(server.post("/slots/2?action=save", file)[0], 200)
             self.assertEqual(server.post("/completion", {**body, "id_slot": -1})[1]["id_slot"], 0)
             self.assertGreater(server.get("/slots")[1][0]["n_tokens"], 0)
             status, answer = server.post("/completion", {**body, "id_slot": "a"})
@@ -218,10 +219,14 @@ class Slots(unittest.TestCase):
                 status, answer = server.post(f"/slots/{slot}?action=save", {"filename": "a"})
                 self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
             self.assertEqual(server.post("/slots/0?action=restore", {"filename": "no"})[0], 404)
-            (pathlib.Path(folder) / "bad").write_text("garbage")
-            status, answer = server.post("/slots/0?action=restore", {"filename": "bad"})
-            self.assertEqual((status, answer["error"]["param"]), (400, "filename"))
-            self.assertNotIn(folder, str(answer))
+            bad = pathlib.Path(folder) / "bad"
+            bad.write_text("garbage")
+            server.post("/completion", {"prompt": LONG, "n_predict": 1})
+            for action in ("save", "restore"):
+                status, answer = server.post(f"/slots/0?action={action}", {"filename": "bad"})
+                self.assertEqual((status, answer["error"]["param"]), (400, "filename"))
+                self.assertNotIn(folder, str(answer))
+            self.assertEqual(bad.read_text(), "garbage")
         with Server() as server:
             self.assertEqual(server.post("/slots/0?action=erase", {})[0], 501)
 

@@ -1,9 +1,7 @@
 """Each field of a request to `limpid serve` has an effect, or is refused by its name, or cannot change the answer."""
 
-import unittest
-
 import limpid_program
-from limpid_server import Server
+import limpid_server
 
 HELLO = [{"role": "user", "content": "hello"}]
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
@@ -13,13 +11,7 @@ SHOWS_ALL = (
 )
 
 
-class WithServer(unittest.TestCase):
-    flags = []
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = cls.enterClassContext(Server(*cls.flags))
-
+class WithServer(limpid_server.WithServer):
     def accept(self, path: str, body: dict) -> dict:
         status, answer = self.server.post(path, body)
         self.assertEqual(status, 200, (body, answer))

@@ -4,13 +4,11 @@
 import concurrent.futures
 import pathlib
 import sys
-import tempfile
-import unittest
 
 import limpid_program
-from limpid_server import Server
-from page import IDLE, LAST_TEXT
-from web_driver import ENTER, Browser
+from limpid_server import Server, WithServer
+from page import IDLE, LAST_TEXT, WithAnswers
+from web_driver import ENTER
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "insight"))
 from test_explain_page import HOSTILE, hostile_vocabulary  # noqa: E402
@@ -20,10 +18,8 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 FRAME = "document.querySelector('#why iframe')?.contentDocument"
 
 
-class Explains(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = cls.enterClassContext(Server(key="secret"))
+class Explains(WithServer):
+    key = "secret"
 
     def explain(self, answer: str, messages=MESSAGES, **more: object):
         return self.server.post("/explain", {"messages": messages, "answer": answer, **more})
@@ -93,26 +89,17 @@ class Explains(unittest.TestCase):
         self.assertEqual(results[0][1], results[1][1])
 
 
-class OnThePage(unittest.TestCase):
+class OnThePage(WithAnswers):
     @classmethod
     def setUpClass(cls):
-        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        vocabulary = hostile_vocabulary(folder / "<img src=x onerror=window.hacked=4>.bin")
+        super().setUpClass()
+        vocabulary = hostile_vocabulary(cls.folder / "<img src=x onerror=window.hacked=4>.bin")
         cls.flags = ("--tokenizer", vocabulary, "-n", 16, "--temp", 0)
-        cls.browser = cls.enterClassContext(Browser())
 
     def setUp(self):
+        super().setUp()
         # Another port is another origin: no conversation of another test is there.
         self.server = self.enterContext(Server(*self.flags, model=STORIES))
-
-    def value(self, script: str, *arguments):
-        return self.browser.run(f"return {script}", *arguments)
-
-    def press_button(self, label: str) -> None:
-        self.browser.run(
-            "[...document.querySelectorAll('.assistant button')].find(b => b.textContent === arguments[0]).click()",
-            label,
-        )
 
     def test_why(self):
         self.browser.go(self.server.url + "/")
@@ -146,7 +133,6 @@ class OnThePage(unittest.TestCase):
         for scope in ("window", "document.querySelector('#why iframe').contentWindow"):
             self.assertIsNone(self.value(f"{scope}.hacked"))
         self.assertEqual(self.value(f"{FRAME}.querySelectorAll('img, svg[onload]').length"), 0)
-        self.assertEqual([entry["message"] for entry in self.browser.log("browser")], [])
         own = (self.server.url, "blob:")
         self.assertEqual([url for url in self.browser.requested() if not url.startswith(own)], [])
 

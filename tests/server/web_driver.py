@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 import urllib.error
@@ -172,3 +173,26 @@ class Browser:
 
     def screenshot(self, path: pathlib.Path) -> None:
         path.write_bytes(base64.b64decode(self._call("GET", self.session + "/screenshot")))
+
+
+class InBrowser(unittest.TestCase):
+    """Tests that share a browser. None leaves a message in the console, unless the message has `allowed` in it."""
+
+    allowed = "never"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.browser = cls.enterClassContext(Browser(cls.folder))
+
+    def setUp(self):
+        self.browser.resize(1200, 800)
+        self.browser.log("browser")
+        self.browser.requested()
+
+    def tearDown(self):
+        messages = [entry["message"] for entry in self.browser.log("browser")]
+        self.assertEqual([text for text in messages if self.allowed not in text], [])
+
+    def value(self, expression: str, *arguments):
+        return self.browser.run(f"return {expression}", *arguments)

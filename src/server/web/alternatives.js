@@ -1,5 +1,6 @@
 // The words of an answer under the pointer or the arrow keys: how likely each was, and what else
 // could have come.
+import {button, element} from "./element.js";
 import {percent, surprise, tokenAt, visible, wordOf} from "./tokens.js";
 import {characterAt, rangeOf} from "./words.js";
 
@@ -181,40 +182,32 @@ export class Alternatives {
       const whole =
           parts.map(({start, end}) => this.#view.message.content.slice(start, end)).join("").trim();
       const sum = parts.reduce((total, part) => total + part.logprob, 0);
-      facts.append(
-          document.createElement("br"), `“${whole}”: ${percent(sum)} in ${parts.length} tokens`);
+      facts.append(element("br"), `“${whole}”: ${percent(sum)} in ${parts.length} tokens`);
     }
     this.box.querySelector("ul").replaceChildren(...others.map((other) => this.#choice(other)));
   }
 
   #choice([text, logprob]) {
-    const item = document.createElement("li");
-    const choice = document.createElement("button");
-    choice.type = "button";
     const isTaken = text === this.#text();
-    const name = document.createElement("span");
-    name.className = "text";
-    name.textContent = text === null ? "(no text)" : visible(text);
-    const chance = document.createElement("span");
-    chance.className = "chance";
-    chance.textContent = percent(logprob);
-    choice.style.setProperty("--share", `${(100 * Math.exp(logprob)).toFixed(2)}%`);
-    choice.append(name, chance);
-    choice.disabled = isTaken || text === null;
-    if (isTaken) {
-      choice.className = "taken";
-      choice.setAttribute("aria-label", `${name.textContent}, ${chance.textContent}, taken`);
-    } else if (text !== null) {
-      choice.title = "Go on from here";
-      choice.setAttribute("aria-label", `Go on with ${name.textContent}, ${chance.textContent}`);
-    }
+    const name = text === null ? "(no text)" : visible(text);
+    const chance = percent(logprob);
     const [view, token] = [this.#view, this.#token];
-    choice.addEventListener("click", () => {
+    const choice = button("", () => {
       this.hide();
       this.branch(view, token, text, logprob);
-    });
-    item.append(choice);
-    return item;
+    }, {disabled: isTaken || text === null});
+    choice.style.setProperty("--share", `${(100 * Math.exp(logprob)).toFixed(2)}%`);
+    choice.append(
+        element("span", {className: "text", textContent: name}),
+        element("span", {className: "chance", textContent: chance}));
+    if (isTaken) {
+      choice.className = "taken";
+      choice.setAttribute("aria-label", `${name}, ${chance}, taken`);
+    } else if (text !== null) {
+      choice.title = "Go on from here";
+      choice.setAttribute("aria-label", `Go on with ${name}, ${chance}`);
+    }
+    return element("li", {}, choice);
   }
 
   #spoken() {

@@ -3,6 +3,7 @@ import {Alternatives} from "./alternatives.js";
 import {messagesBefore} from "./answering.js";
 import {Api} from "./api.js";
 import {ask} from "./asking.js";
+import {button, element} from "./element.js";
 import {Session} from "./session.js";
 import {Settings, SettingsDialog} from "./settings.js";
 import {fillHelp, listenForKeys} from "./shortcuts.js";
@@ -30,15 +31,12 @@ let again = 0;  // the timer of connect()
 
 function tell(error) {
   const notice = $("notice");
-  const what = document.createElement("strong");
-  what.textContent = error.message;
-  const close = Object.assign(document.createElement("button"), {type: "button", textContent: "✕"});
-  close.setAttribute("aria-label", "Close this message");
-  close.addEventListener("click", (event) => {
+  const close = button("✕", (event) => {
     notice.hidden = true;
     goOn(event);
-  });
-  notice.replaceChildren(what, ` ${error.advice ?? ""} `, close);
+  }, {"aria-label": "Close this message"});
+  notice.replaceChildren(
+      element("strong", {textContent: error.message}), ` ${error.advice ?? ""} `, close);
   notice.hidden = false;
 }
 
@@ -49,9 +47,7 @@ function goOn({detail}) {
 
 // Screen readers hear an answer block by block, as each is complete.
 function say(text) {
-  const line = document.createElement("p");
-  line.textContent = text;
-  $("spoken").append(line);
+  $("spoken").append(element("p", {textContent: text}));
   while ($("spoken").children.length > 20) $("spoken").firstChild.remove();
 }
 

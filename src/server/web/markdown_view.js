@@ -2,6 +2,7 @@
 //
 // Each text node remembers which characters of the source it shows (`pieces`), so that words can be
 // found from places on the screen and the other way round, without an element for each word.
+import {button, element} from "./element.js";
 import {parseBlocks, splitLines} from "./markdown_blocks.js";
 import {parseInline} from "./markdown_inline.js";
 
@@ -144,57 +145,42 @@ class Builder {
     return parent;
   }
 
-  paragraph(block) { return this.inline(document.createElement("p"), block.lines); }
+  paragraph(block) { return this.inline(element("p"), block.lines); }
 
   // The headings of the page come first: # is its third level.
-  heading(block) {
-    return this.inline(document.createElement(`h${Math.min(block.level + 2, 6)}`), block.lines);
-  }
+  heading(block) { return this.inline(element(`h${Math.min(block.level + 2, 6)}`), block.lines); }
 
-  rule() { return document.createElement("hr"); }
+  rule() { return element("hr"); }
 
-  quote(block) { return this.append(document.createElement("blockquote"), block.blocks); }
+  quote(block) { return this.append(element("blockquote"), block.blocks); }
 
   list(block) {
-    const list = document.createElement(block.ordered ? "ol" : "ul");
+    const list = element(block.ordered ? "ol" : "ul");
     if (block.ordered && block.first !== 1) list.start = block.first;
     for (const item of block.items) {
-      const element = document.createElement("li");
+      const entry = element("li");
       if (item.task !== null) {
-        const box = document.createElement("input");
-        box.type = "checkbox";
-        box.checked = item.task;
-        box.disabled = true;
-        box.setAttribute("aria-label", item.task ? "done" : "open");
-        element.className = "task";
-        element.append(box, " ");
+        entry.className = "task";
+        const label = item.task ? "done" : "open";
+        const box = {type: "checkbox", checked: item.task, disabled: true, "aria-label": label};
+        entry.append(element("input", box), " ");
       }
-      list.append(this.append(element, item.blocks, !block.loose));
+      list.append(this.append(entry, item.blocks, !block.loose));
     }
     return list;
   }
 
   code(block) {
-    const figure = document.createElement("div");
-    figure.className = "code";
-    const bar = document.createElement("div");
-    bar.className = "bar";
-    const name = document.createElement("span");
-    name.textContent = block.language.slice(0, 40) || "code";
-    const copy = document.createElement("button");
-    copy.type = "button";
-    copy.textContent = "Copy";
-    copy.setAttribute("aria-label", `Copy the ${block.language.slice(0, 40)} code`);
-    bar.append(name, copy);
-    const pre = document.createElement("pre");
-    pre.tabIndex = 0;
+    const language = block.language.slice(0, 40);
     const text = block.lines.map(({start, end}) => this.source.slice(start, end)).join("\n");
     const node = document.createTextNode(text);
-    copy.addEventListener("click", () => this.view.copied(node.data));
-    const code = document.createElement("code");
-    code.append(node);
-    pre.append(code);
-    figure.append(bar, pre);
+    const copy = button(
+        "Copy", () => this.view.copied(node.data), {"aria-label": `Copy the ${language} code`});
+    const figure = element(
+        "div", {className: "code"},
+        element(
+            "div", {className: "bar"}, element("span", {textContent: language || "code"}), copy),
+        element("pre", {tabIndex: 0}, element("code", {}, node)));
     const start = block.lines[0]?.start ?? block.start;
     const piece = this.piece(node, start, block.lines.at(-1)?.end ?? start);
     piece.lines = linesToMap(block.lines);
@@ -203,25 +189,19 @@ class Builder {
   }
 
   table(block) {
-    const frame = document.createElement("div");
-    frame.className = "table";
-    frame.tabIndex = 0;
-    frame.setAttribute("role", "region");
-    frame.setAttribute("aria-label", "Table");
-    const table = frame.appendChild(document.createElement("table"));
-    const sections = [document.createElement("thead"), document.createElement("tbody")];
+    const sections = [element("thead"), element("tbody")];
     block.rows.forEach((cells, i) => {
-      const row = sections[Math.min(i, 1)].appendChild(document.createElement("tr"));
+      const row = sections[Math.min(i, 1)].appendChild(element("tr"));
       block.align.forEach((align, column) => {
-        const cell = document.createElement(i === 0 ? "th" : "td");
+        const cell = element(i === 0 ? "th" : "td", {className: align});
         if (i === 0) cell.scope = "col";
-        cell.className = align;
         if (cells[column]) this.inline(cell, [cells[column]]);
         row.append(cell);
       });
     });
-    table.append(...sections);
-    return frame;
+    return element(
+        "div", {className: "table", tabIndex: 0, role: "region", "aria-label": "Table"},
+        element("table", {}, ...sections));
   }
 
   piece(node, start, end) {
@@ -261,7 +241,7 @@ class InlineWriter {
       else this.stack.pop();
     }
     if (item.start < item.end) this.write(item);
-    for (const element of item.opens) this.open(element);
+    for (const what of item.opens) this.open(what);
   }
 
   open(what) {
@@ -269,21 +249,20 @@ class InlineWriter {
       ++this.skipped;
       return;
     }
-    const element = document.createElement(what.href ? "a" : what);
-    if (what.href) {
-      element.href = what.href;
-      element.title = what.title || what.href;
-      element.target = "_blank";
-      if (what.isBare) element.className = "bare";  // the address is its text
-      element.rel = "noopener noreferrer nofollow";
+    const {href, title, isBare} = what;
+    const made = element(href ? "a" : what);
+    if (href) {
+      const rel = "noopener noreferrer nofollow";
+      Object.assign(made, {href, title: title || href, target: "_blank", rel});
+      if (isBare) made.className = "bare";  // the address is its text
     }
-    this.stack.at(-1).append(element);
-    this.stack.push(element);
+    this.stack.at(-1).append(made);
+    this.stack.push(made);
   }
 
   write(item) {
     let parent = this.stack.at(-1);
-    if (item.kind === "code") parent = parent.appendChild(document.createElement("code"));
+    if (item.kind === "code") parent = parent.appendChild(element("code"));
     if (item.kind === "entity") {
       const node = parent.appendChild(document.createTextNode(item.text));
       this.builder.piece(node, this.place(item.start), this.place(item.end - 1) + 1);

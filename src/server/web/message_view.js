@@ -1,19 +1,11 @@
 // One message on the page: its text, and what can be done with it.
+import {button, element} from "./element.js";
 import {MarkdownView} from "./markdown_view.js";
 
 const LONGEST_PAUSE = 400;  // ms between two pictures of an answer that grows
 
-function button(text, label, onClick) {
-  const element = document.createElement("button");
-  element.type = "button";
-  element.textContent = text;
-  if (label) {
-    element.setAttribute("aria-label", label);
-    element.title = label;
-  }
-  element.addEventListener("click", onClick);
-  return element;
-}
+// What a button does, in more words than are on it.
+const titled = (title) => ({title, "aria-label": title});
 
 export class MessageView {
   #timer = 0;
@@ -26,19 +18,14 @@ export class MessageView {
     this.message = message;
     this.actions = actions;
     this.isUser = message.role === "user";
-    this.element = document.createElement("article");
-    this.element.className = `message ${this.isUser ? "user" : "assistant"}`;
-    this.element.id = `message-${message.id}`;
-    const who = document.createElement("h3");
-    who.className = "who";
-    who.id = `who-${message.id}`;
-    who.textContent = this.isUser ? "You" : "Answer";
-    this.element.setAttribute("aria-labelledby", who.id);
-    this.body = document.createElement("div");
-    this.body.className = "body";
-    this.foot = document.createElement("div");
-    this.foot.className = "actions";
-    this.element.append(who, this.body, this.foot);
+    this.body = element("div", {className: "body"});
+    this.foot = element("div", {className: "actions"});
+    const [name, who] = this.isUser ? ["user", "You"] : ["assistant", "Answer"];
+    const id = `who-${message.id}`;
+    this.element = element(
+        "article",
+        {className: `message ${name}`, id: `message-${message.id}`, "aria-labelledby": id},
+        element("h3", {className: "who", id, textContent: who}), this.body, this.foot);
     this.#fill();
   }
 
@@ -74,21 +61,20 @@ export class MessageView {
     if (of > 1) this.foot.append(this.#versions(which, of));
     const isEmpty = message.error && !message.content;
     if (!message.isRunning && !isEmpty) {
-      this.foot.append(button("Copy", "", () => actions.copy(message.content)));
-      this.foot.append(button("Edit", "", () => this.edit()));
+      this.foot.append(button("Copy", () => actions.copy(message.content)));
+      this.foot.append(button("Edit", () => this.edit()));
       if (!this.isUser)
-        this.foot.append(button("Again", "Another answer", () => actions.regenerate(this)));
+        this.foot.append(button("Again", () => actions.regenerate(this), titled("Another answer")));
       if (!this.isUser && message.content)
-        this.foot.append(button("Why?", "Why the model said this", () => actions.why(this)));
+        this.foot.append(
+            button("Why?", () => actions.why(this), titled("Why the model said this")));
       const ended = message.finish === "length" || message.finish === "stopped" || message.error;
       if (!this.isUser && isLast && ended && message.content) {
-        this.foot.append(button("Continue", "Continue this answer", () => actions.resume(this)));
+        this.foot.append(
+            button("Continue", () => actions.resume(this), titled("Continue this answer")));
       }
     }
-    const facts = document.createElement("span");
-    facts.className = "facts";
-    facts.textContent = this.#facts();
-    this.foot.append(facts);
+    this.foot.append(element("span", {className: "facts", textContent: this.#facts()}));
     this.#drawProblem();
     if (focused) this.focusButton(focused);
   }
@@ -101,19 +87,13 @@ export class MessageView {
   }
 
   #versions(which, of) {
-    const group = document.createElement("span");
-    group.className = "switch";
-    group.setAttribute("role", "group");
-    group.setAttribute("aria-label", "Versions of this message");
-    const before = button("‹", "The previous version", () => this.actions.turn(this, -1));
-    const after = button("›", "The next version", () => this.actions.turn(this, 1));
-    before.disabled = which === 1;
-    after.disabled = which === of;
-    const place = document.createElement("span");
-    place.textContent = `${which}/${of}`;
-    place.setAttribute("aria-label", `version ${which} of ${of}`);
-    group.append(before, place, after);
-    return group;
+    const turn = (text, step, title, disabled) =>
+        button(text, () => this.actions.turn(this, step), {...titled(title), disabled});
+    return element(
+        "span", {className: "switch", role: "group", "aria-label": "Versions of this message"},
+        turn("‹", -1, "The previous version", which === 1),
+        element("span", {textContent: `${which}/${of}`, "aria-label": `version ${which} of ${of}`}),
+        turn("›", 1, "The next version", which === of));
   }
 
   #facts() {
@@ -137,14 +117,10 @@ export class MessageView {
     this.element.querySelector(".problem")?.remove();
     const {error} = this.message;
     if (!error) return;
-    const box = document.createElement("div");
-    box.className = "problem";
-    const what = document.createElement("strong");
-    what.textContent = error.message;
-    const advice = document.createElement("p");
-    advice.textContent = error.advice;
-    box.append(what, advice, button("Try again", "", () => this.actions.resume(this)));
-    this.body.after(box);
+    this.body.after(element(
+        "div", {className: "problem"}, element("strong", {textContent: error.message}),
+        element("p", {textContent: error.advice}),
+        button("Try again", () => this.actions.resume(this))));
   }
 
   // Shows the text as it is now, soon: never more often than the drawing of it allows.
@@ -171,25 +147,22 @@ export class MessageView {
   // The text becomes a field; keeping it makes a sibling of the message.
   edit() {
     if (this.element.querySelector(".editor")) return;
-    const form = document.createElement("form");
-    form.className = "editor";
-    const field = document.createElement("textarea");
-    field.value = this.message.content;
-    field.rows = Math.min(12, field.value.split("\n").length + 1);
-    field.setAttribute(
-        "aria-label", this.isUser ? "The question, to change" : "The answer, to change");
-    const keep = button(this.isUser ? "Send" : "Keep", "", () => {});
-    keep.type = "submit";
-    keep.className = "main";
+    const {content} = this.message;
+    const field = element("textarea", {
+      value: content,
+      rows: Math.min(12, content.split("\n").length + 1),
+      "aria-label": this.isUser ? "The question, to change" : "The answer, to change"
+    });
     const close = () => {
       form.remove();
       this.body.hidden = false;
       this.focusButton("Edit");
     };
-    const row = document.createElement("div");
-    row.className = "row end";
-    row.append(button("Cancel", "", close), keep);
-    form.append(field, row);
+    const keep = element(
+        "button", {type: "submit", className: "main", textContent: this.isUser ? "Send" : "Keep"});
+    const form = element(
+        "form", {className: "editor"}, field,
+        element("div", {className: "row end"}, button("Cancel", close), keep));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       close();

@@ -1,4 +1,5 @@
 // What a person can set, kept in the browser, and the dialog that shows it.
+import {element} from "./element.js";
 
 const KEY = "limpid.settings";
 
@@ -110,23 +111,17 @@ export class Settings {
 }
 
 function field(name, label, help, input) {
-  const row = document.createElement("div");
-  row.className = "field";
-  const text = document.createElement("label");
-  text.textContent = label;
-  text.htmlFor = input.id = `setting-${name}`;
-  row.append(text, input);
+  input.id = `setting-${name}`;
+  const row = element(
+      "div", {className: "field"}, element("label", {textContent: label, htmlFor: input.id}),
+      input);
   if (help) {
-    const hint = document.createElement("small");
-    hint.id = `hint-${name}`;
-    hint.textContent = help;
-    input.setAttribute("aria-describedby", hint.id);
-    row.append(hint);
+    const id = `hint-${name}`;
+    input.setAttribute("aria-describedby", id);
+    row.append(element("small", {id, textContent: help}));
   }
   return row;
 }
-
-function element(tag, properties) { return Object.assign(document.createElement(tag), properties); }
 
 export class SettingsDialog {
   // `conversation()` is the one whose system prompt is shown; `changed()` is called after a change.
@@ -161,8 +156,7 @@ export class SettingsDialog {
   }
 
   #models(models) {
-    const choice = document.createElement("select");
-    for (const id of models) choice.append(new Option(id, id));
+    const choice = element("select", {}, ...models.map((id) => new Option(id, id)));
     choice.value =
         models.includes(this.settings.get("model")) ? this.settings.get("model") : models[0];
     return field("model", "Model", "", choice);

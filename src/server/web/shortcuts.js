@@ -1,4 +1,5 @@
 // Keys of the whole page. One list holds what they do and what the help says of them.
+import {element} from "./element.js";
 
 // `actions`: name -> function. Letters work outside of text fields, and can be turned off in
 // Settings.
@@ -48,16 +49,9 @@ export function listenForKeys(settings, actions) {
 
 export function fillHelp(body) {
   body.replaceChildren(
-      ...KEYS.map(({keys, help}) => {
-        const row = document.createElement("tr");
-        const head = document.createElement("th");
-        head.scope = "row";
-        const key = head.appendChild(document.createElement("kbd"));
-        key.textContent = keys;
-        const text = document.createElement("td");
-        text.textContent = help;
-        row.append(head, text);
-        return row;
-      }),
+      ...KEYS.map(
+          ({keys, help}) => element(
+              "tr", {}, element("th", {scope: "row"}, element("kbd", {textContent: keys})),
+              element("td", {textContent: help}))),
   );
 }

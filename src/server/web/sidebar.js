@@ -1,4 +1,5 @@
 // The list of conversations: beside the messages, or over them on a narrow screen.
+import {button, element} from "./element.js";
 
 const NARROW = matchMedia("(max-width: 760px)");
 
@@ -46,16 +47,12 @@ export class Sidebar {
         this.list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     this.list.replaceChildren(
         ...records.map((record) => {
-          const item = document.createElement("li");
-          const button = document.createElement("button");
-          button.type = "button";
-          button.textContent = record.title || "Untitled";
-          button.dataset.id = record.id;
-          button.title = new Date(record.updated).toLocaleString();
-          if (record.id === current) button.setAttribute("aria-current", "true");
-          button.addEventListener("click", () => this.open(record.id));
-          item.append(button);
-          return item;
+          const {id, title, updated} = record;
+          const opens = button(
+              title || "Untitled", () => this.open(id),
+              {title: new Date(updated).toLocaleString(), "data-id": id});
+          if (id === current) opens.setAttribute("aria-current", "true");
+          return element("li", {}, opens);
         }),
     );
     if (focused) this.list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();

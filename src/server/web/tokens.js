@@ -57,15 +57,21 @@ export class TokenReader {
   }
 }
 
-// The token that holds the character at `offset`, or null.
-export function tokenAt(tokens, offset) {
-  let [low, high] = [0, tokens.length];
+// The index of the first part of a text that ends behind `offset`. `parts` are in the text's order.
+export function firstBehind(parts, offset) {
+  let [low, high] = [0, parts.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (tokens[middle].end <= offset) low = middle + 1;
+    if (parts[middle].end <= offset) low = middle + 1;
     else high = middle;
   }
-  return low < tokens.length && tokens[low].start <= offset ? tokens[low] : null;
+  return low;
+}
+
+// The token that holds the character at `offset`, or null.
+export function tokenAt(tokens, offset) {
+  const token = tokens[firstBehind(tokens, offset)];
+  return token && token.start <= offset ? token : null;
 }
 
 // The tokens of the word that `token` is a part of: back to a token that begins with a blank, on to

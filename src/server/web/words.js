@@ -1,5 +1,6 @@
 // From places on the screen to characters of a message's source, and back.
 import {pieceOf} from "./markdown_view.js";
+import {firstBehind} from "./tokens.js";
 
 // Offset in a piece's node -> offset in the source.
 function toSource(piece, offset) {
@@ -22,17 +23,6 @@ function toNode(piece, source) {
     }
   }
   return Math.min(Math.max(at, 0), piece.node.length);
-}
-
-// The first of the pieces that end behind `offset`.
-function firstBehind(pieces, offset) {
-  let [low, high] = [0, pieces.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (pieces[middle].end <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 // What of the source's characters [start, end) is on the screen, or null: marks of Markdown are
