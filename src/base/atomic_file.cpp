@@ -1,6 +1,7 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/open_files.h"
+#include "base/paths.h"
 
 namespace limpid {
 namespace {
@@ -33,6 +35,30 @@ void check_replaceable(const std::string& path) {
                "cannot write {}: it is a device or a pipe; name a file", path);
 }
 
+// Locks the temporary file until it is closed: the lock shows other processes that its writer
+// lives. Returns false when one of them removed the file before it was locked.
+bool lock_temporary(int fd, const std::string& path) {
+  const bool is_taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return !is_taken && ::access(path.c_str(), F_OK) == 0;
+}
+
+// Removes the temporary files of `path` that killed processes left: those that nobody has locked.
+void remove_remains(const std::string& path) {
+  constexpr std::string_view kEnding = ".part";
+  const std::string beginning = std::filesystem::path(path).filename().string() + ".";
+  for (const std::filesystem::path& entry : entries_of(folder_of(path))) {
+    const std::string name = entry.filename().string();
+    if (!name.starts_with(beginning) || !name.ends_with(kEnding)) continue;
+    const std::string_view rest = std::string_view(name).substr(beginning.size());
+    const bool is_temporary = rest.size() > kEnding.size() &&
+                              rest.find_first_not_of("0123456789-") == rest.size() - kEnding.size();
+    const int fd = is_temporary ? ::open(entry.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+    if (fd < 0) continue;
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.c_str());
+    ::close(fd);
+  }
+}
+
 }  // namespace
 
 // Delegates to the default constructor: the object then counts as constructed, so the destructor
@@ -40,6 +66,7 @@ void check_replaceable(const std::string& path) {
 AtomicFile::AtomicFile(std::string path) : AtomicFile() {
   path_ = std::move(path);
   check_replaceable(path_);
+  remove_remains(path_);
   open_temporary();
 }
 
@@ -58,11 +85,12 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::open_temporary() {
   static std::atomic<uint64_t> n_names = 0;
   do {
+    if (fd_ >= 0) ::close(fd_);
     temporary_files.remove(this);
     temporary_ = fmt::format("{}.{}-{}.part", path_, ::getpid(), ++n_names);
     temporary_files.add(temporary_.c_str(), this, 0);
     fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (fd_ < 0 && errno == EEXIST);
+  } while (fd_ < 0 ? errno == EEXIST : !lock_temporary(fd_, temporary_));
   if (fd_ < 0) fail("write");
 }
 

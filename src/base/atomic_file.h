@@ -11,8 +11,9 @@ namespace limpid {
 
 // Writes to a temporary file in the same folder; commit() renames it to `path`. A rename is atomic:
 // at any moment `path` is the complete old file or the complete new one, also after a crash.
-// Without commit() no file remains. A reader that has the old file open or mapped keeps the old
-// one.
+// Without commit() no file remains, unless the process is killed; the next AtomicFile of that path
+// removes such a file. A reader that has the old file open or mapped keeps the old one. A link at
+// `path` is replaced, not followed.
 class AtomicFile {
  public:
   // Throws ResourceError when the folder cannot be written to, or when `path` is a folder or a

@@ -122,25 +122,6 @@ uint64_t padded_end(const ByteReader& reader, const Entry& entry, uint32_t align
   return *padded;
 }
 
-// The data section begins at the first aligned byte after the table.
-uint64_t start_of_data(const ByteReader& reader, uint32_t alignment) {
-  const auto start = checked_align_up(reader.offset(), alignment);
-  if (!start) reader.fail(reader.offset(), "general.alignment", "the padding reaches beyond 2^64");
-  return *start;
-}
-
-// The last tensor must end inside the file.
-void check_extent(const ByteReader& reader, const Entry& last, uint64_t data_start) {
-  const auto in_section = checked_add(last.offset, last.n_bytes);
-  const auto needed = in_section ? checked_add(data_start, *in_section) : std::nullopt;
-  if (needed && *needed <= reader.size()) return;
-  const std::string field = last.label + ".data";
-  if (!needed) reader.fail(last.offset_offset, field, "ends beyond 2^64");
-  reader.fail(last.offset_offset, field,
-              "ends at byte {}, but the file has {} bytes: it is truncated; download it again",
-              *needed, reader.size());
-}
-
 }  // namespace
 
 // Two passes. The first reads the table and adds up sizes: each offset must be the padded end of
@@ -165,16 +146,18 @@ std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, ui
   std::vector<GgufTensor> tensors;
   if (entries.empty()) return tensors;
 
-  const uint64_t data_start = start_of_data(reader, alignment);
-  check_extent(reader, entries.back(), data_start);
+  // The data section begins at the first aligned byte after the table.
+  const uint64_t data_start = checked_align_up(reader.offset(), alignment).value();
+  const Entry& last = entries.back();  // padded_end has shown that its end in the section fits
+  const auto end = checked_add(data_start, last.offset + last.n_bytes);
+  if (!end || *end > reader.size()) {
+    reader.fail(last.offset_offset, last.label + ".data",
+                "ends at byte {}, but the file has {} bytes: it is truncated; download it again",
+                end.value_or(UINT64_MAX), reader.size());
+  }
   tensors.reserve(entries.size());
   for (Entry& entry : entries) {
-    // check_extent proved this for all tensors; here it is proved again where a pointer is formed.
-    const uint64_t begin = data_start + entry.offset;
-    if (begin > bytes.size() || entry.n_bytes > bytes.size() - begin) {
-      reader.fail(entry.offset_offset, entry.label + ".data", "is outside the file");
-    }
-    entry.tensor.view.data = bytes.data() + begin;
+    entry.tensor.view.data = bytes.data() + data_start + entry.offset;
     tensors.push_back(std::move(entry.tensor));
   }
   return tensors;

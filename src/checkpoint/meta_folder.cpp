@@ -195,13 +195,15 @@ Checkpoint open_meta_folder(const std::string& path) {
     add_json(params->path(), text_of(*params), "params.", whole.metadata);
   }
   std::vector<std::shared_ptr<const Checkpoint>> shards;
-  while (shards.size() < kMostShards && folder.contains(shard_name(shards.size()))) {
-    shards.push_back(
-        std::make_shared<const Checkpoint>(open_torch(folder.resolve(shard_name(shards.size())))));
+  for (size_t i = 0; i < kMostShards; ++i) {
+    const std::string name = shard_name(i);
+    if (!folder.contains(name)) continue;
+    LIMPID_CHECK(ResourceError, i == shards.size(),
+                 "{}/{} is missing, but {} is there: download it too", path,
+                 shard_name(shards.size()), name);
+    shards.push_back(std::make_shared<const Checkpoint>(open_torch(folder.resolve(name))));
   }
-  if (shards.empty()) {
-    throw ResourceError(fmt::format("{} has no {}", path, shard_name(0)));
-  }
+  LIMPID_CHECK(ResourceError, !shards.empty(), "{} has no {}", path, shard_name(0));
   whole.format = shards.size() == 1 ? "torch, Meta's folder"
                                     : fmt::format("torch, Meta's folder, {} shards", shards.size());
   ShardJoiner(std::move(shards)).join_into(whole);

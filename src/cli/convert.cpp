@@ -190,7 +190,8 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   const Stopwatch watch;
   ExportResult result;
   try {
-    result = export_model(values.out, *checkpoint, options);
+    const bool is_file = options.layout == Layout::kGguf;
+    result = export_model(is_file ? at_end_of_links(values.out) : values.out, *checkpoint, options);
   } catch (...) {
     if (!values.dry_run && options.layout != Layout::kGguf) remove_unfinished(values.out);
     throw;

@@ -9,13 +9,14 @@
 #include <bit>
 
 #include "cli/output.h"
+#include "cli/output_path.h"
 
 namespace limpid::cli {
 
 static_assert(std::endian::native == std::endian::little, "rows are written as they lie in memory");
 
-NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols) : n_cols_(n_cols) {
-  if (path != "-") file_.emplace(std::move(path));
+NpyFile::NpyFile(const std::string& path, int64_t n_rows, int64_t n_cols) : n_cols_(n_cols) {
+  if (path != "-") file_.emplace(at_end_of_links(path));
   // "\x93NUMPY", the version 1.0, the length of the rest in two bytes, and a Python dictionary as
   // text: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }. Blanks and a newline fill it
   // up to a multiple of 64, so that the array that follows is aligned.

@@ -16,7 +16,7 @@ class NpyFile {
  public:
   // A `path` "-" is standard output, which gets all rows, in order, at the end. Throws
   // ResourceError.
-  NpyFile(std::string path, int64_t n_rows, int64_t n_cols);
+  NpyFile(const std::string& path, int64_t n_rows, int64_t n_cols);
 
   // Rows may come in any order. `values` [n_cols].
   void write_row(int64_t row, std::span<const float> values);

@@ -15,7 +15,17 @@ namespace fs = std::filesystem;
 
 void write_text(const std::string& path, std::string_view text) {
   if (path == "-") return write_out(text);
-  write_file(path, text);
+  write_file(at_end_of_links(path), text);
+}
+
+std::string at_end_of_links(const std::string& path) {
+  constexpr int kMostLinks = 40;                      // as in Linux
+  if (is_there(path) && !is_file(path)) return path;  // /dev/stdout leads to a pipe without a name
+  fs::path file(path);
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(file, error); ++i)
+    file = file.parent_path() / fs::read_symlink(file, error);  // an absolute target stands alone
+  return file.string();
 }
 
 void refuse_standard_output(const std::string& path) {
@@ -23,7 +33,7 @@ void refuse_standard_output(const std::string& path) {
                "a model cannot be written to standard output: name a file (./- for one named -)");
 }
 
-void check_writable(const std::string& path) { const AtomicFile probe(path); }
+void check_writable(const std::string& path) { const AtomicFile probe(at_end_of_links(path)); }
 
 // Another process may remove or move a file between the listing and the look.
 FolderSize size_of_folder(const fs::path& folder) {

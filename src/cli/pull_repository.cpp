@@ -81,7 +81,7 @@ uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Li
           pull.type ? "the same command" : fmt::format("`limpid pull {}`", pull.repository));
       verify(file, part);
       fs::rename(part, target);
-      write_text(mark_of(target), mark_text(file));  // replaces a link, does not follow it
+      write_file(mark_of(target), mark_text(file));  // replaces a link, does not follow it
       n_fetched += file.n_bytes;
     }
     n_before += file.n_bytes;

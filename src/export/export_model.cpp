@@ -101,6 +101,19 @@ void check_chat_templates(const Checkpoint& checkpoint) {
   }
 }
 
+// Running ignores such ids, so an answer would not end where the model's files say.
+void remark_on_stop_ids(const Checkpoint& checkpoint, int64_t vocab_size, ExportResult& result) {
+  const auto* ids = checkpoint.metadata.integers(kStopTokenIdsKey);
+  if (ids == nullptr) return;
+  for (const int64_t id : *ids) {
+    if (id < vocab_size) continue;
+    result.remarks.push_back(
+        fmt::format("{}: eos_token_id {} is outside the vocabulary of {} tokens; correct it in "
+                    "generation_config.json or config.json",
+                    checkpoint.path, id, vocab_size));
+  }
+}
+
 // Compares the importance matrix with the tensors that are quantised. Those without an entry are
 // quantised as if there were no importance matrix, and the user is told how many they are.
 void check_importance(const Importance& importance, ExportResult& result) {
@@ -241,11 +254,16 @@ void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
 // and writes them.
 ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                           const ExportOptions& options) {
-  weight_sources(checkpoint, read_spec(checkpoint));  // checks all shapes
+  const DecoderSpec spec = read_spec(checkpoint);
+  weight_sources(checkpoint, spec);  // checks all shapes
   PlanOptions plan;
   plan.file_type = options.file_type;
   plan.allow_requantize = options.allow_requantize;
   ExportResult result;
+  remark_on_stop_ids(checkpoint, spec.vocab_size, result);
+  if (const std::string problem = chat_template_problem(checkpoint); !problem.empty())
+    result.remarks.push_back(
+        fmt::format("the chat template was copied, but it does not parse: {}", problem));
   // False when there is nothing to write.
   const auto make_plan = [&](const Checkpoint& source) {
     result.plan = plan_tensors(source, plan);
@@ -253,15 +271,12 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
     return !options.on_plan || options.on_plan(result.plan);
   };
   if (options.layout == Layout::kGguf) {
-    GgufDescription description = described_for_gguf(checkpoint);
-    result.remarks = std::move(description.remarks);
+    const Checkpoint described = described_for_gguf(checkpoint, result.remarks);
     plan.has_importance = !options.importance.empty();
-    if (!make_plan(description.checkpoint)) return result;
-    const InputFacts facts{options.importance,
-                           calibrate(description.checkpoint, result.plan, options.write)};
+    if (!make_plan(described)) return result;
+    const InputFacts facts{options.importance, calibrate(described, result.plan, options.write)};
     if (!facts.means.not_measured.empty()) result.remarks.push_back(facts.means.not_measured);
-    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, facts,
-                     options.write);
+    write_model_gguf(path, described, result.plan, options.file_type, facts, options.write);
     return result;
   }
   LIMPID_CHECK(UnsupportedError,
@@ -269,8 +284,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                "this layout supports f32, f16 and bf16; only GGUF supports {}",
                options.file_type == nullptr ? "" : options.file_type->name);
   check_chat_templates(checkpoint);
-  plan.keep_vectors = true;
-  plan.dequantize = true;
+  plan.plain_types = true;
   Checkpoint source = with_named_scaling(completed(checkpoint));
   if (options.layout == Layout::kTorch) {
     const bool is_gpt2 = model_class_of(source).family == Family::kGpt2;

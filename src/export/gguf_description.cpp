@@ -190,6 +190,17 @@ void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& re
                   spec.added_rules.size()));
 }
 
+// Keys of GGUF are copied as they are. Another program may be able to read what Limpid cannot.
+void remark_on_copied_tokenizer(const Checkpoint& canonical, std::vector<std::string>& remarks) {
+  if (!has_tokenizer(canonical)) return;
+  try {
+    tokenizer_from(canonical);
+  } catch (const Error& error) {
+    remarks.push_back(
+        fmt::format("Limpid cannot read the tokenizer, which was copied ({})", error.what()));
+  }
+}
+
 // Writes the keys below `tokenizer.ggml.`.
 void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
   KeyWriter keys(metadata, "tokenizer.ggml.");
@@ -211,22 +222,24 @@ void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
 
 // The steps: complete the tensors, convert the tokenizer, convert what GGUF has no keys for, and
 // collect remarks.
-GgufDescription described_for_gguf(const Checkpoint& canonical) {
-  GgufDescription description{completed(canonical), {}};
-  Checkpoint& described = description.checkpoint;
+Checkpoint described_for_gguf(const Checkpoint& canonical, std::vector<std::string>& remarks) {
+  Checkpoint described = completed(canonical);
   make_rope_factors(described);
   round_reals(described.metadata);
-  remark_on_own_keys(described.metadata, description.remarks);
-  remark_on_tensors(described, description.remarks);
-  remark_on_rope(described, description.remarks);
-  if (described.metadata.contains("tokenizer.ggml.model")) return description;
+  remark_on_own_keys(described.metadata, remarks);
+  remark_on_tensors(described, remarks);
+  remark_on_rope(described, remarks);
+  if (described.metadata.contains("tokenizer.ggml.model")) {
+    remark_on_copied_tokenizer(canonical, remarks);
+    return described;
+  }
   if (!has_tokenizer(canonical.attachments)) {
     // llama.cpp requires these keys and the number of tokens.
     const DecoderSpec spec = read_spec(described);
     described.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
     described.metadata.set(spec.architecture + ".vocab_size", {spec.vocab_size, "u32"});
-    description.remarks.emplace_back("the model has no tokenizer, so none was written");
-    return description;
+    remarks.emplace_back("the model has no tokenizer, so none was written");
+    return described;
   }
   TokenizerSpec spec = tokenizer_spec_from(canonical);
   // The embedding may have more rows than the tokenizer has tokens. The additional rows get padding
@@ -243,10 +256,14 @@ GgufDescription described_for_gguf(const Checkpoint& canonical) {
     spec.types.push_back(TokenType::kUnused);
     if (!spec.scores.empty()) spec.scores.push_back(-1000);
   }
-  name_stops(spec, description.remarks);
-  remark_on_tokenizer(spec, description.remarks);
-  set_tokenizer_keys(described.metadata, spec);
-  return description;
+  name_stops(spec, remarks);
+  remark_on_tokenizer(spec, remarks);
+  try {
+    set_tokenizer_keys(described.metadata, spec);
+  } catch (const UnsupportedError& error) {
+    throw UnsupportedError(fmt::format("{}: {}", canonical.path, error.what()));
+  }
+  return described;
 }
 
 }  // namespace limpid

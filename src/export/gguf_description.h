@@ -8,17 +8,11 @@
 
 namespace limpid {
 
-// A checkpoint ready to be written, and remarks on it.
-struct GgufDescription {
-  Checkpoint checkpoint;
-  // Sentences about behaviour of Limpid that other readers of the file will not reproduce.
-  std::vector<std::string> remarks;
-};
-
 // Returns the canonical checkpoint ready for GGUF: completed (completed.h), with the tokenizer's
 // files as `tokenizer.ggml.*` keys. What GGUF has no keys for is converted (the factors of llama3's
-// scaling become the tensor rope_freqs.weight). Throws UnsupportedError for a tokenizer that GGUF
-// cannot express.
-GgufDescription described_for_gguf(const Checkpoint& canonical);
+// scaling become the tensor rope_freqs.weight). Adds sentences to `remarks`, mostly about behaviour
+// of Limpid that other readers of the file will not reproduce. Throws UnsupportedError for a
+// tokenizer that GGUF cannot express.
+Checkpoint described_for_gguf(const Checkpoint& canonical, std::vector<std::string>& remarks);
 
 }  // namespace limpid

@@ -41,21 +41,22 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
           {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
 }
 
-// Sets the ids of the tokens that begin and end a text. There may be several that end it.
+// Sets the ids of the tokens that begin and end a text. There may be several that end it: those
+// that the model states, or else those that the tokenizer's names show.
 void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
-  if (tokenizer == nullptr) {  // a tokenizer that Limpid does not support; its ids may be known
-    if (const auto* ids = checkpoint.metadata.integers(kStopTokenIdsKey))
-      json["eos_token_id"] = *ids;
-    return;
+  std::vector<int64_t> ends;
+  if (tokenizer != nullptr) {
+    // Without these, transformers takes 50256 for a GPT-2.
+    json["bos_token_id"] = json["eos_token_id"] = nullptr;
+    if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
+    if (tokenizer->pad) json["pad_token_id"] = *tokenizer->pad;
+    ends.assign(tokenizer->stop_ids.begin(), tokenizer->stop_ids.end());
   }
-  // Without these, transformers takes 50256 for a GPT-2.
-  json["bos_token_id"] = json["eos_token_id"] = nullptr;
-  if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
-  if (tokenizer->pad) json["pad_token_id"] = *tokenizer->pad;
-  if (tokenizer->stop_ids.size() > 1) {
-    json["eos_token_id"] = tokenizer->stop_ids;
-  } else if (tokenizer->eos || !tokenizer->stop_ids.empty()) {
-    json["eos_token_id"] = tokenizer->eos ? *tokenizer->eos : tokenizer->stop_ids.front();
+  if (const auto* stated = checkpoint.metadata.integers(kStopTokenIdsKey)) ends = *stated;
+  if (ends.size() == 1) {
+    json["eos_token_id"] = ends.front();
+  } else if (!ends.empty()) {
+    json["eos_token_id"] = std::move(ends);
   }
 }
 

@@ -83,17 +83,18 @@ void read_bookkeeping(SpecReader& config) {
 
 // Quantised safetensors (GPTQ, AWQ, …) keep packed integers under the usual tensor names. Reading
 // them as plain matrices would give nonsense, so the configuration is checked first.
-void refuse_quantized(const Checkpoint& given) {
-  for (const std::string key : {"config.quantization_config", "config.compression_config"}) {
+void refuse_quantized(const Checkpoint& given, const SpecReader& config) {
+  for (const char* name : {"quantization_config", "compression_config"}) {
+    const std::string below = fmt::format("config.{}.", name);
     const auto& all = given.metadata.all();
-    const auto at = all.lower_bound(key + ".");
-    if (at == all.end() || !at->first.starts_with(key + ".")) continue;
-    const MetadataValue* method = given.metadata.find(key + ".quant_method");
-    const auto* name = method == nullptr ? nullptr : std::get_if<std::string>(&method->value);
-    throw UnsupportedError(fmt::format(
-        "{}: {} says that the weights are quantised{}; only F32, F16 and BF16 are read from "
-        "safetensors: use the unquantised model or a GGUF file",
-        given.path, key, name == nullptr ? "" : fmt::format(" ({})", printable(*name))));
+    const auto at = all.lower_bound(below);
+    if (at == all.end() || !at->first.starts_with(below)) continue;
+    const MetadataValue* found = given.metadata.find(below + "quant_method");
+    const auto* method = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
+    config.refuse(name,
+                  "says that the weights are quantised{}; only F32, F16 and BF16 are read from "
+                  "safetensors: use the unquantised model or a GGUF file",
+                  method == nullptr ? "" : fmt::format(" ({})", printable(*method)));
   }
 }
 
@@ -219,7 +220,7 @@ HuggingFaceConfig read_hugging_face_config(const Checkpoint& given) {
   SpecReader reader(given, "config");
   HuggingFaceConfig config;
   config.model_class = &class_of(given, reader);
-  refuse_quantized(given);
+  refuse_quantized(given, reader);
   const ModelClass& model_class = *config.model_class;
   config.canonical.set("general.architecture", {std::string(model_class.architecture), "string"});
   config.parts = model_class.family == Family::kGpt2

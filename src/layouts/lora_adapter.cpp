@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "base/check.h"
@@ -168,6 +169,11 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
   if (given.tensor_order.empty()) {
     throw_format_error(file, "file", "contains no matrices; save the adapter again");
   }
+  const double whole_scale = config.scale * scale;
+  LIMPID_CHECK(ArgumentError, std::abs(whole_scale) <= std::numeric_limits<float>::max(),
+               "{}: the scale of the adapter is {}, which is too large: give a smaller one in "
+               "OpenOptions::lora",
+               path, whole_scale);
   const int64_t number = n_lora_adapters(canonical);
   for (const std::string& name : given.tensor_order) {
     const bool is_a = name.ends_with(kA);
@@ -196,7 +202,7 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
                   with_rows_in_order(given.read(name, storage), RowOrder::kHalfSplit, head_dim));
   }
   canonical.files.insert(canonical.files.end(), given.files.begin(), given.files.end());
-  canonical.metadata.set(lora_scale_key(number), {config.scale * scale, "f64"});
+  canonical.metadata.set(lora_scale_key(number), {whole_scale, "f64"});
   for (const auto& [name, tensor] : canonical.tensors) {
     const LoraNames names = lora_names(name, number);
     const bool has_a = canonical.find(names.a) != nullptr;
@@ -210,9 +216,13 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
 LoraSource read_lora_source(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || is_folder(text)) return {text};
+  const std::string path = text.substr(0, equals);
   const auto scale = parse_number<double>(std::string_view(text).substr(equals + 1));
-  return scale && std::isfinite(*scale) ? LoraSource{text.substr(0, equals), *scale}
-                                        : LoraSource{text};
+  if (scale && std::isfinite(*scale)) return {path, *scale};
+  LIMPID_CHECK(ArgumentError, !is_folder(path),
+               "OpenOptions::lora {}: the scale after = must be a number, as in {}=0.5", text,
+               path);
+  return {text};
 }
 
 void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapters) {

@@ -54,9 +54,9 @@ std::string prefix_of_params(const Checkpoint& checkpoint) {
        {"params.model", "params", "state.model_args", "state.params", "state.args"}) {
     if (checkpoint.metadata.contains(prefix + std::string(".dim"))) return prefix;
   }
-  throw_format_error(checkpoint.path, "params.dim",
-                     "is missing: the file does not carry the model's parameters; give Meta's "
-                     "params.json as OpenOptions::config");
+  throw_format_error(checkpoint.path, "dim",
+                     "is missing: neither the weights nor a params.json state the model's "
+                     "parameters; give Meta's params.json as OpenOptions::config");
 }
 
 // The number of positions that the model was trained on. params.json does not contain it, so it is

@@ -1,13 +1,39 @@
 #include "layouts/spec_reader.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/paths.h"
+#include "base/text.h"
 
 namespace limpid {
+namespace {
 
+// The prefixes of keys that are not in the file itself but in a JSON file: in config.json or
+// params.json of a folder, or in what the user gave.
+constexpr std::array<std::string_view, 4> kJsonFiles = {"config", "params", "given", "adapter"};
+
+}  // namespace
+
+// Examples: the key "config.n_embd" of the folder gpt2/ is "gpt2/config.json: n_embd" in a message,
+// and "llama.block_count" of a GGUF file keeps its name.
 SpecReader::SpecReader(const Checkpoint& checkpoint, std::string prefix)
-    : checkpoint_(checkpoint), prefix_(std::move(prefix)) {}
+    : checkpoint_(checkpoint), prefix_(std::move(prefix)), file_(checkpoint.path) {
+  const std::string_view name = std::string_view(prefix_).substr(0, prefix_.find('.'));
+  if (std::ranges::find(kJsonFiles, name) == kJsonFiles.end()) return;
+  hidden_ = std::string(name) + ".";
+  if (is_folder(file_)) {
+    file_ = fmt::format("{}/{}.json", file_, name);
+  } else if (!file_.ends_with(".json")) {
+    file_ = "OpenOptions::config";
+  }
+}
+
+std::string SpecReader::shown(std::string_view name) const {
+  return (prefix_ + "." + std::string(name)).substr(hidden_.size());
+}
 
 std::string SpecReader::key(std::string_view name) {
   std::string full = prefix_ + "." + std::string(name);
@@ -15,14 +41,15 @@ std::string SpecReader::key(std::string_view name) {
   return full;
 }
 
-// Metadata names only the key of a value of another type; the file is added here.
+// Metadata names only the key of a value of another type; here the file takes the place of the
+// prefix.
 template <typename Value>
 Value SpecReader::typed(std::string_view name, Value (Metadata::*get)(std::string_view) const) {
   const std::string full = key(name);
   try {
     return (checkpoint_.metadata.*get)(full);
   } catch (const UnsupportedError& error) {
-    throw UnsupportedError(fmt::format("{}: {}", checkpoint_.path, error.what()));
+    throw UnsupportedError(fmt::format("{}: {}", file_, replaced(error.what(), full, shown(name))));
   }
 }
 
@@ -113,8 +140,8 @@ void SpecReader::require_neutral(std::string_view name, double neutral) {
   const double value =
       flag != nullptr ? static_cast<double>(*flag) : typed(name, &Metadata::number).value();
   LIMPID_CHECK(UnsupportedError, value == neutral,
-               "{}: {} is {}; Limpid runs only models where it is {}", checkpoint_.path, full,
-               value, neutral);
+               "{}: {} is {}; Limpid runs only models where it is {}", file_, shown(name), value,
+               neutral);
 }
 
 void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
@@ -140,11 +167,11 @@ void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
 // The metadata of a checkpoint contain keys of several readers; only those with this reader's
 // prefix are checked.
 void SpecReader::refuse_the_rest() const {
+  const std::string beginning = prefix_ + ".";
   for (const auto& [name, value] : checkpoint_.metadata.all()) {
-    const bool ours =
-        name.starts_with(prefix_) && name.size() > prefix_.size() && name[prefix_.size()] == '.';
-    LIMPID_CHECK(UnsupportedError, !ours || asked_.contains(name),
-                 "{}: unknown key {}, which may change the result", checkpoint_.path, name);
+    LIMPID_CHECK(UnsupportedError, !name.starts_with(beginning) || asked_.contains(name),
+                 "{}: unknown key {}, which may change the result", file_,
+                 name.substr(hidden_.size()));
   }
 }
 

@@ -66,23 +66,25 @@ class SpecReader {
   template <typename... Args>
   [[noreturn]] void fail(std::string_view name, fmt::format_string<Args...> problem,
                          Args&&... args) const {
-    throw_format_error(checkpoint_.path, prefix_ + "." + std::string(name), problem,
-                       std::forward<Args>(args)...);
+    throw_format_error(file_, shown(name), problem, std::forward<Args>(args)...);
   }
   template <typename... Args>
   [[noreturn]] void refuse(std::string_view name, fmt::format_string<Args...> problem,
                            Args&&... args) const {
-    throw UnsupportedError(fmt::format("{}: {}.{} {}", checkpoint_.path, prefix_, name,
+    throw UnsupportedError(fmt::format("{}: {} {}", file_, shown(name),
                                        fmt::format(problem, std::forward<Args>(args)...)));
   }
 
  private:
   std::string key(std::string_view name);
+  std::string shown(std::string_view name) const;  // the key as messages name it
   template <typename Value>
   Value typed(std::string_view name, Value (Metadata::*get)(std::string_view) const);
 
   const Checkpoint& checkpoint_;
   std::string prefix_;
+  std::string file_;    // that has the keys, for messages
+  std::string hidden_;  // the part of the prefix that `file_` stands for: "config."
   std::set<std::string, std::less<>> asked_;
 };
 

@@ -102,6 +102,10 @@ Metadata keys_of(const NamedConfiguration& named) {
 
 std::span<const std::string_view> configuration_names() { return kNames; }
 
+bool is_configuration_name(std::string_view name) {
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
 Checkpoint named_configuration(std::string_view name) {
   const auto* found = std::ranges::find(kNamed, name, &NamedConfiguration::name);
   LIMPID_CHECK(ArgumentError, found != std::end(kNamed),

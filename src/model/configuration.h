@@ -13,6 +13,7 @@ namespace limpid {
 
 // Names of published models: "llama-3-8b", "gpt2-xl", …
 std::span<const std::string_view> configuration_names();
+bool is_configuration_name(std::string_view name);
 
 // Returns a canonical checkpoint with the keys of the named model and with all of its tensors as
 // names and shapes: f32, without data. Throws ArgumentError, with all names, for an unknown one.
@@ -23,7 +24,8 @@ Checkpoint named_configuration(std::string_view name);
 // FormatError, UnsupportedError, ResourceError.
 Checkpoint configuration_of_files(const std::string& path);
 
-// One of the two: what is at the path, or else the configuration of that name.
+// One of the two: the configuration of that name, or else what is at the path. So a name means the
+// same in every folder, and "./gpt2" is the folder gpt2.
 Checkpoint find_configuration(const std::string& path_or_name);
 
 // Like named_configuration, for canonical keys, which must include <architecture>.vocab_size.

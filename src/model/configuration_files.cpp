@@ -33,7 +33,7 @@ Checkpoint of_hugging_face(Checkpoint given) {
 Checkpoint of_meta(const Checkpoint& given) {
   Metadata keys = read_meta_params(given);
   if (!keys.contains("llama.vocab_size")) {
-    throw_format_error(given.path, "params.vocab_size",
+    throw_format_error(given.path, "vocab_size",
                        "is missing; without weights the file must state it");
   }
   Checkpoint checkpoint = checkpoint_of_shapes(std::move(keys), {});
@@ -70,8 +70,9 @@ Checkpoint configuration_of_files(const std::string& path) {
 
 Checkpoint find_configuration(const std::string& path_or_name) {
   std::error_code error;  // set for a path that cannot be looked up
-  return fs::exists(path_or_name, error) || error ? configuration_of_files(path_or_name)
-                                                  : named_configuration(path_or_name);
+  const bool is_path =
+      !is_configuration_name(path_or_name) && (fs::exists(path_or_name, error) || error);
+  return is_path ? configuration_of_files(path_or_name) : named_configuration(path_or_name);
 }
 
 }  // namespace limpid

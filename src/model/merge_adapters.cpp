@@ -58,6 +58,13 @@ Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t 
     }
   }
   const std::vector<float> rounded(sums.begin(), sums.end());
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (std::isfinite(rounded[i]) || !std::isfinite(w[i])) continue;
+    throw_format_error(source.path, name,
+                       "is {} with its adapters at element {}: an adapter contains a NaN or an "
+                       "infinity, or its scale is too large",
+                       rounded[i], i);
+  }
   return in_type(source, name, dtype, base.shape, rounded);
 }
 

@@ -84,7 +84,7 @@ class TensorSource {
                               entry.shape.to_string()));
     }
     const DType dtype = tensor->dtype;
-    if (!is_plain_float(dtype) && dtype != DType::kF64 && !is_quantized(dtype)) {
+    if (!is_float(dtype) && !is_quantized(dtype)) {
       fail(entry,
            fmt::format("is {}, expected floats or a quantised type of GGUF; a model that was "
                        "quantised in another way cannot be read: take the original",

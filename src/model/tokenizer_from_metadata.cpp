@@ -7,10 +7,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/error_text.h"
+#include "base/model_folder.h"
 #include "checkpoint/llama2c.h"
 #include "layouts/chat_templates.h"
 #include "layouts/hugging_face.h"
 #include "layouts/spec_reader.h"
+#include "tokenizer/chat_template.h"
 #include "tokenizer/pre_tokenizer.h"
 
 namespace limpid {
@@ -123,6 +126,15 @@ TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
   return spec;
 }
 
+// The path of the attachment that defines the tokenizer.
+std::string defining_file(const Checkpoint& checkpoint) {
+  for (const std::string_view name : kTokenizerFiles) {
+    const auto found = checkpoint.attachments.find(name);
+    if (found != checkpoint.attachments.end()) return found->second->path();
+  }
+  return checkpoint.path;
+}
+
 // Reads the tokenizer from tokenizer.ggml.*.
 TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   SpecReader keys(checkpoint, "tokenizer.ggml");
@@ -207,9 +219,20 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {
   try {
     return Tokenizer::create(std::move(spec));
   } catch (const ArgumentError& error) {
-    const char* field = has_gguf_vocabulary(checkpoint) ? "tokenizer.ggml" : "tokenizer";
-    throw_format_error(checkpoint.path, field, "{}", error.what());
+    if (has_gguf_vocabulary(checkpoint))
+      throw_format_error(checkpoint.path, "tokenizer.ggml", "{}", without_part(error));
+    throw_format_error(defining_file(checkpoint), "tokenizer", "{}", without_part(error));
   }
+}
+
+std::string chat_template_problem(const Checkpoint& checkpoint) {
+  try {
+    if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
+      ChatTemplate{std::string(*source)};
+  } catch (const UnsupportedError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace limpid

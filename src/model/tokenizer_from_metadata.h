@@ -29,8 +29,11 @@ bool has_tokenizer(const Checkpoint& checkpoint);
 TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint);
 
 // Builds the tokenizer of tokenizer_spec_from. If Tokenizer::create rejects the spec, throws a
-// FormatError that names the checkpoint.
+// FormatError that names the file.
 std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint);
+
+// Why the model's chat template cannot be parsed; "" if it can, and if there is none.
+std::string chat_template_problem(const Checkpoint& checkpoint);
 
 // Replaces the checkpoint's tokenizer by these files, and its chat template if the files contain
 // one.

@@ -16,8 +16,6 @@ namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{8} << 20;  // of f32 values
 
-bool is_float(DType dtype) { return is_plain_float(dtype) || dtype == DType::kF64; }
-
 bool is_query_or_key(std::string_view name) {
   return name.find(".attn_q.") != std::string_view::npos ||
          name.find(".attn_k.") != std::string_view::npos;
@@ -43,9 +41,9 @@ DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor&
   const bool vector = !is_quantizable(tensor.name, tensor.shape);
   // f64 is never kept: no kernel computes in f64.
   if (tensor.from == DType::kF64 && (vector || options.file_type == nullptr)) return DType::kF32;
-  if (vector && is_float(tensor.from)) return options.keep_vectors ? tensor.from : DType::kF32;
+  if (vector && is_float(tensor.from)) return options.plain_types ? tensor.from : DType::kF32;
   if (options.file_type == nullptr) {
-    return options.dequantize && is_quantized(tensor.from) ? DType::kF16 : tensor.from;
+    return options.plain_types && is_quantized(tensor.from) ? DType::kF16 : tensor.from;
   }
   if (vector) return tensor.from;
   const MixedType type = mixed_type(*options.file_type, facts, tensor.name, tensor.shape);

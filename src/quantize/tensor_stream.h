@@ -49,10 +49,9 @@ struct PlanOptions {
   // The order of the rows of Q and K. Nothing: GGUF's order for the architecture.
   std::optional<RowOrder> row_order{};
   bool has_importance = false;
-  // Vectors keep their type. Otherwise they become f32, as in every GGUF file.
-  bool keep_vectors = false;
-  // Without a file type, quantised tensors become f16.
-  bool dequantize = false;
+  // For a layout without quantised types: vectors keep their type, which otherwise becomes f32, as
+  // in every GGUF file; and without a file type, quantised tensors become f16.
+  bool plain_types = false;
   // Allows a quantised tensor to get another quantised type. Otherwise that is an UnsupportedError.
   bool allow_requantize = false;
 };

@@ -57,6 +57,7 @@ constexpr const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<
 constexpr bool is_plain_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
-inline bool is_quantized(DType dtype) { return dtype >= DType::kQ4_0; }
+constexpr bool is_float(DType dtype) { return is_plain_float(dtype) || dtype == DType::kF64; }
+constexpr bool is_quantized(DType dtype) { return dtype >= DType::kQ4_0; }
 
 }  // namespace limpid

@@ -13,6 +13,7 @@
 
 #include "base/atomic_file.h"
 #include "checkpoint/temp_file.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -67,12 +68,7 @@ TEST(AtomicFile, ATruncatedSourceIsNamed) {
   const auto bytes = source->bytes();
   AtomicFile out(folder.path("out"));
   fs::resize_file(path, 0);
-  try {
-    out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    FAIL() << "written";
-  } catch (const ResourceError& error) {
-    EXPECT_EQ(error.what(), path + kBecameUnreadable);
-  }
+  expect_error<ResourceError>([&] { out.write(bytes); }, {path + kBecameUnreadable});
 }
 
 TEST(AtomicFile, NothingIsLeftOfOneThatIsNotCommitted) {
@@ -84,6 +80,18 @@ TEST(AtomicFile, NothingIsLeftOfOneThatIsNotCommitted) {
   EXPECT_EQ(n_files(folder), 2U);
   remove_temporary_files();
   EXPECT_EQ(n_files(folder), 0U);
+}
+
+// The file of a killed process has no lock. Neither a file that is being written nor one of another
+// name is a remain.
+TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
+  const TempFolder folder;
+  const AtomicFile living(folder.path("out"));
+  folder.write("out.1-1.part", "half");
+  for (const char* name : {"out.part", "out.1x.part", "other.1-1.part"}) folder.write(name, "mine");
+  const AtomicFile next(folder.path("out"));
+  EXPECT_FALSE(fs::exists(folder.path("out.1-1.part")));
+  EXPECT_EQ(n_files(folder), 5U);
 }
 
 mode_t mode_of(const std::string& path) {

@@ -3,6 +3,7 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_builder.h"
 #include "checkpoint/temp_file.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -37,12 +38,7 @@ class GgufSplit : public testing::Test {
     return open_gguf(folder_.path(name(0)));
   }
   void expect_error(const char* text) {
-    try {
-      open();
-      FAIL() << "accepted; expected: " << text;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-    }
+    limpid::expect_error<Error>([&] { open(); }, {text});
   }
 
   TempFolder folder_;
@@ -59,26 +55,15 @@ TEST_F(GgufSplit, TheFirstPartOpensAll) {
 
 TEST_F(GgufSplit, AnotherPartSaysWhichToName) {
   open();
-  try {
-    open_gguf(folder_.path(name(1)));
-    FAIL();
-  } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("this is part 2 of 3; name the first"),
-              std::string::npos);
-    EXPECT_EQ(error.field(), "split.no");
-  }
+  limpid::expect_error<FormatError>([&] { open_gguf(folder_.path(name(1))); },
+                                    {"split.no: this is part 2 of 3; name the first"});
 }
 
 TEST_F(GgufSplit, AMissingPartIsNamed) {
   folder_.write(name(0), serialize(parts_[0]));
   folder_.write(name(1), serialize(parts_[1]));
-  try {
-    open_gguf(folder_.path(name(0)));
-    FAIL();
-  } catch (const ResourceError& error) {
-    EXPECT_NE(std::string(error.what()).find("m-00003-of-00003.gguf is missing"), std::string::npos)
-        << error.what();
-  }
+  limpid::expect_error<ResourceError>([&] { open_gguf(folder_.path(name(0))); },
+                                      {"m-00003-of-00003.gguf is missing"});
 }
 
 TEST_F(GgufSplit, PartsThatDoNotBelongTogetherAreRefused) {
@@ -117,12 +102,8 @@ TEST(GgufSplitNumbers, BeyondThirtyTwoBitsAreRefused) {
   GgufSketch sketch;
   sketch.add("split.count", 2, number(uint16_t{2}));
   sketch.add("split.no", 11, number(int64_t{INT64_MAX}));
-  try {
-    open_gguf(folder.write("m-00001-of-00002.gguf", serialize(sketch)));
-    FAIL();
-  } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("at most 32 bits"), std::string::npos) << error.what();
-  }
+  const std::string path = folder.write("m-00001-of-00002.gguf", serialize(sketch));
+  expect_error<FormatError>([&] { open_gguf(path); }, {"at most 32 bits"});
 }
 
 }  // namespace

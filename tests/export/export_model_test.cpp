@@ -1,11 +1,15 @@
 #include "export/export_model.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "checkpoint/temp_file.h"
+#include "expect_error.h"
 #include "export/lora_export.h"
 #include "layouts/hugging_face.h"
 #include "layouts/lora_adapter.h"
@@ -54,6 +58,58 @@ TEST(ExportModel, FoldersForTorchKeepStopTokensAndSamplers) {
   }
 }
 
+// A tiny model with a tokenizer of GGUF, of control tokens with the names "0", "1", "</s>", "3", …
+std::shared_ptr<Checkpoint> with_tokenizer() {
+  const auto checkpoint = testing::tiny_checkpoint();
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 50; ++i) tokens.push_back(i == 2 ? "</s>" : std::to_string(i));
+  Metadata& m = checkpoint->metadata;
+  m.set("tokenizer.ggml.model", {std::string("llama"), "string"});
+  m.set("tokenizer.ggml.tokens", {tokens, "array of string"});
+  m.set("tokenizer.ggml.token_type", {std::vector<int64_t>(50, 3), "array of i32"});
+  m.set("tokenizer.ggml.scores", {std::vector<double>(50), "array of f32"});
+  m.set("tokenizer.ggml.unknown_token_id", {int64_t{0}, "u32"});
+  return checkpoint;
+}
+
+// "</s>" ends an answer by its name, whatever the model states. It is written only where the model
+// states nothing.
+TEST(ExportModel, FoldersNameTheStopTokensThatTheModelStates) {
+  const auto checkpoint = with_tokenizer();
+  using Ids = std::vector<int64_t>;
+  for (const auto& [stated, expected] :
+       {std::pair{Ids{}, "2"}, {Ids{3}, "3"}, {Ids{4, 3}, "[4,3]"}}) {
+    if (!stated.empty()) checkpoint->metadata.set(kStopTokenIdsKey, {stated, "array of u32"});
+    const TempFolder folder;
+    ExportOptions options;
+    options.layout = Layout::kHuggingFace;
+    export_model(folder.path("out"), *checkpoint, options);
+    for (const char* name : {"out/config.json", "out/generation_config.json"}) {
+      std::ifstream file(folder.path(name));
+      EXPECT_EQ(nlohmann::json::parse(file)["eos_token_id"].dump(), expected) << name;
+    }
+  }
+}
+
+// What a run would ignore or refuse.
+TEST(ExportModel, RemarksOnWhatDoesNotFitTheModel) {
+  const auto remarks = [](const std::string& key, const MetadataValue& value) {
+    const auto checkpoint = with_tokenizer();
+    checkpoint->metadata.set(key, value);
+    const TempFolder folder;
+    const ExportResult result = export_model(folder.path("out.gguf"), *checkpoint, {});
+    return fmt::format("{}", fmt::join(result.remarks, "\n"));
+  };
+  using ::testing::IsSubstring;
+  EXPECT_PRED_FORMAT2(IsSubstring, "tiny: tokenizer.ggml.bos_token_id: is 50, outside a vocabulary",
+                      remarks("tokenizer.ggml.bos_token_id", {int64_t{50}, "u32"}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "eos_token_id 99 is outside the vocabulary of 50 tokens",
+                      remarks(kStopTokenIdsKey, {std::vector<int64_t>{3, 99}, "array of u32"}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "the chat template was copied, but it does not parse",
+                      remarks("tokenizer.chat_template", {std::string("{% if %}"), "string"}));
+  EXPECT_EQ(remarks("general.name", {std::string("tiny"), "string"}), "");
+}
+
 // JSON cannot hold the text. The model is refused before a folder is created.
 TEST(ExportModel, ATemplateThatIsNotUtf8IsRefusedByItsKey) {
   const auto checkpoint = testing::tiny_checkpoint();
@@ -62,12 +118,8 @@ TEST(ExportModel, ATemplateThatIsNotUtf8IsRefusedByItsKey) {
     const TempFolder folder;
     ExportOptions options;
     options.layout = layout;
-    try {
-      export_model(folder.path("out"), *checkpoint, options);
-      ADD_FAILURE();
-    } catch (const FormatError& error) {
-      EXPECT_NE(std::string(error.what()).find("tokenizer.chat_template.rag"), std::string::npos);
-    }
+    expect_error<FormatError>([&] { export_model(folder.path("out"), *checkpoint, options); },
+                              {"tokenizer.chat_template.rag"});
     EXPECT_FALSE(std::filesystem::exists(folder.path("out")));
   }
 }

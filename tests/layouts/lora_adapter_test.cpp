@@ -8,6 +8,7 @@
 #include "checkpoint/safetensors_builder.h"
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/temp_file.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 #include "model/tiny_checkpoint.h"
 #include "tensor/codec.h"
@@ -25,13 +26,14 @@ std::string member(const std::string& name, const char* shape, size_t i) {
 
 // Adds an adapter of rank 1 with that header to a tiny model.
 Checkpoint adapted(const std::string& header, size_t n_matrices,
-                   const testing::TinyShape& shape = {}, const std::string& more = "") {
+                   const testing::TinyShape& shape = {}, const std::string& more = "",
+                   double scale = 1) {
   const TempFolder folder;
   folder.write("adapter_config.json",
                R"({"peft_type": "LORA", "r": 1, "lora_alpha": 2)" + more + "}");
   folder.write("adapter_model.safetensors", safetensors_test::file_of(header, n_matrices * kBytes));
   Checkpoint canonical = *testing::tiny_checkpoint(shape);
-  add_lora_adapter(canonical, folder.folder());
+  add_lora_adapter(canonical, folder.folder(), scale);
   return canonical;
 }
 
@@ -44,7 +46,8 @@ TEST(LoraAdapter, IsTwoMatricesAndAScale) {
   EXPECT_EQ(whole.metadata.number(lora_scale_key(0)), 2.0);
   EXPECT_NE(whole.find("blk.1.attn_q.weight.lora_a.0"), nullptr);
   EXPECT_NE(whole.find("blk.1.attn_q.weight.lora_b.0"), nullptr);
-  EXPECT_THROW(adapted("{" + a + "}", 1), FormatError);  // without B
+  EXPECT_THROW(adapted("{" + a + "}", 1), FormatError);                            // without B
+  EXPECT_THROW(adapted("{" + a + "," + b + "}", 2, {}, "", 1e39), ArgumentError);  // beyond f32
 }
 
 // Either one would give another model than its author meant, without a word.
@@ -148,6 +151,8 @@ TEST(LoraAdapter, MayHaveAnEqualsSignInItsName) {
   EXPECT_EQ(read_lora_source(path + "=2").path, path);
   EXPECT_EQ(read_lora_source(path + "=2").scale, 2);
   EXPECT_EQ(read_lora_source("rate=high").path, "rate=high");
+  expect_error<ArgumentError>([&] { read_lora_source(path + "=x"); },
+                              {"the scale after = must be a number"});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "checkpoint/temp_file.h"
 #include "checkpoint/torch_writer.h"
 #include "executor/executors.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 #include "model/model.h"
 #include "model/model_files.h"
@@ -163,13 +164,7 @@ TEST(MetaFolder, AShardStandsForItsFolder) {
 
 template <typename ErrorType>
 void expect_refused(const std::string& path, const char* text) {
-  try {
-    const Checkpoint checkpoint = open_model_files({path, ""});
-    read_spec(checkpoint);
-    FAIL() << "was accepted";
-  } catch (const ErrorType& error) {
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
+  expect_error<ErrorType>([&] { read_spec(open_model_files({path, ""})); }, {text});
 }
 
 TEST(MetaFolder, ShardsThatDoNotBelongTogetherAreRefused) {
@@ -201,6 +196,15 @@ TEST(MetaFolder, AMissingShardIsAnError) {
   expect_refused<FormatError>(folder.folder(),
                               "layers.0.feed_forward.w1.weight has 48 rows, and the parameters ask "
                               "for 96; is a consolidated.NN.pth missing?");
+}
+
+TEST(MetaFolder, AGapBetweenShardsIsNamed) {
+  const auto tiny = tiny_checkpoint();
+  TempFolder folder;
+  write_folder(folder, *tiny, 2);
+  std::filesystem::rename(folder.path("consolidated.01.pth"), folder.path("consolidated.02.pth"));
+  expect_refused<ResourceError>(folder.folder(),
+                                "consolidated.01.pth is missing, but consolidated.02.pth is there");
 }
 
 TEST(MetaFolder, ParametersMayBeGiven) {
@@ -254,9 +258,10 @@ TEST(MetaParams, ChangeTheResultOrAreRefused) {
     }
   }
   with("\"dim\"", "\"quantization_args\": {\"scheme\": \"int8\"}, \"dim\"");
-  expect_refused<UnsupportedError>(folder.folder(), "params.quantization_args.scheme");
+  expect_refused<UnsupportedError>(folder.folder(),
+                                   "params.json: unknown key quantization_args.scheme");
   with("\"dim\"", "\"moe_args\": 3, \"dim\"");
-  expect_refused<UnsupportedError>(folder.folder(), "params.moe_args");
+  expect_refused<UnsupportedError>(folder.folder(), "params.json: unknown key moe_args");
   with("\"dim\"", "\"sliding_window\": 16, \"dim\"");
   expect_refused<UnsupportedError>(folder.folder(), "sliding window of 16");
   with("\"vocab_size\": -1", "\"vocab_size\": 51");
@@ -268,9 +273,9 @@ TEST(MetaParams, ChangeTheResultOrAreRefused) {
   with("\"ffn_dim_multiplier\": 0.5", "\"ffn_dim_multiplier\": 1e300");
   expect_refused<FormatError>(folder.folder(), "ffn_dim_multiplier: is 1e+300");
   with("\"n_layers\": 2", "\"n_layers\": 0");
-  expect_refused<FormatError>(folder.folder(), "params.n_layers: is 0");
+  expect_refused<FormatError>(folder.folder(), "params.json: n_layers: is 0");
   with("\"norm_eps\": 1e-05", "\"norm_eps\": -1");
-  expect_refused<FormatError>(folder.folder(), "params.norm_eps");
+  expect_refused<FormatError>(folder.folder(), "params.json: norm_eps");
   with("\"dim\": 64, ", "");
   expect_refused<FormatError>(folder.folder(), "OpenOptions::config");
 }

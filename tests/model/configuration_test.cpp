@@ -6,6 +6,7 @@
 
 #include "checkpoint/temp_file.h"
 #include "data_paths.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 #include "model/registry.h"
 
@@ -130,12 +131,7 @@ TEST(Configuration, OfANameThatIsTooLongForAFileIsRefused) {
 }
 
 TEST(Configuration, OfAnUnknownNameListsTheKnown) {
-  try {
-    named_configuration("llama-4");
-    FAIL();
-  } catch (const ArgumentError& error) {
-    EXPECT_NE(std::string(error.what()).find("llama-3-8b"), std::string::npos);
-  }
+  expect_error<ArgumentError>([] { named_configuration("llama-4"); }, {"llama-3-8b"});
 }
 
 }  // namespace

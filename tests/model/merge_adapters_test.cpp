@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "layouts/lora_adapter.h"
 #include "limpid/error.hpp"
 #include "model/tiny_checkpoint.h"
@@ -56,6 +58,15 @@ TEST(MergeAdapters, ASumThatTheTypeCannotHoldIsRefused) {
   const Checkpoint merged = merge_adapters(*adapted(DType::kF16, 1e5F), MergedType::kOfBase);
   Tensor storage;
   EXPECT_THROW(merged.read(kName, storage), FormatError);
+}
+
+TEST(MergeAdapters, ASumThatIsNotFiniteIsRefused) {
+  for (const float element : {NAN, INFINITY, 3e38F}) {
+    auto checkpoint = adapted(DType::kF32, element);
+    checkpoint->metadata.set(lora_scale_key(0), testing::metadata_value(2.0));
+    Tensor storage;
+    EXPECT_THROW(merge_adapters(*checkpoint).read(kName, storage), FormatError) << element;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "checkpoint/temp_file.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
 
@@ -186,6 +187,18 @@ TEST(TokenizerFromAttachments, StandsInWhereThereAreNoKeys) {
   Checkpoint both = bpe_checkpoint();
   both.attachments = checkpoint.attachments;
   EXPECT_EQ(tokenizer_spec_from(both).pieces, tokenizer_spec_from(bpe_checkpoint()).pieces);
+}
+
+TEST(TokenizerFromAttachments, AWrongMergeIsToldWithItsFile) {
+  const TempFolder folder;
+  folder.write("added_tokens.json", "{}");
+  folder.write("merges.txt", "h e\n");
+  const std::string path = folder.write("vocab.json", R"({"h": 0, "e": 1})");
+  Checkpoint checkpoint;
+  checkpoint.path = folder.folder();
+  checkpoint.attachments = find_tokenizer_files(checkpoint.path);
+  expect_error<FormatError>([&] { tokenizer_from(checkpoint); },
+                            {path + ": tokenizer: merges[0] contains a piece that is not"});
 }
 
 TEST(TokenizerFromAttachments, AnAbsentVocabularyLeavesTheWordToThem) {
