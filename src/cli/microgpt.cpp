@@ -210,7 +210,7 @@ void save(const Trainer& trainer, const MicrogptFlags& values) {
   const bool f32 = values.engine != "scalar" && values.dtype != "f64";
   microgpt::save_model(values.save,
                        {trainer.config().shape, trainer.alphabet(), trainer.engine().weights()},
-                       f32 ? microgpt::SavedType::kF32 : microgpt::SavedType::kF64);
+                       f32 ? DType::kF32 : DType::kF64);
 }
 
 void print_head(const Trainer& trainer) {

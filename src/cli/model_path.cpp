@@ -132,12 +132,12 @@ std::string resolve_model(const std::string& model) {
 }
 
 void check_configuration(const std::string& path_or_name) {
-  if (is_there(path_or_name)) return;
+  if (is_configuration_name(path_or_name) || is_there(path_or_name)) return;
   const auto known = configuration_names();
   const std::vector<std::string> names(known.begin(), known.end());
-  LIMPID_CHECK(ArgumentError, std::ranges::find(names, path_or_name) != names.end(),
-               "--config {}: no such file, and no configuration of that name{} (there are {})",
-               path_or_name, did_you_mean(path_or_name, names), fmt::join(names, ", "));
+  throw ArgumentError(
+      fmt::format("--config {}: no such file, and no configuration of that name{} (there are {})",
+                  path_or_name, did_you_mean(path_or_name, names), fmt::join(names, ", ")));
 }
 
 }  // namespace limpid::cli

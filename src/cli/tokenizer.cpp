@@ -188,6 +188,12 @@ void run(const TokenizerFlags& values) {
   write_text(values.out, write_tokenizer_json(tokenizer_spec(trained)));
   merging.wipe();
   print_summary(trained, values, seconds);
+  if (options.pre_tokenizer == PreTokenizer::kNone) {
+    print_log(
+        "GGUF has no name for a tokenizer without words: limpid convert will refuse to write a "
+        "model with this tokenizer as GGUF; for GGUF, train it with --pre-tokenizer gpt2, llama3 "
+        "or qwen2");
+  }
   if (values.json) write_json(to_json(trained, values, seconds));
 }
 

@@ -16,16 +16,15 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "base/cache_folder.h"
-#include "base/system_limits.h"
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "cli/model_path.h"
 #include "cli/signals.h"
 #include "cli/training_display.h"
 #include "cli/watch_server.h"
+#include "model/configuration.h"
 #include "train/mpi_ranks.h"
 #include "train/run_report.h"
 #include "train/training_run.h"
@@ -107,7 +106,8 @@ void set_given(RunSettings& settings, const TrainFlags& values) {
   constexpr std::array<std::string_view, 4> kPaths = {"config", "tokenizer", "data", "val"};
   if (is_given(values, "data")) settings.data.clear();
   for (const auto& [name, text] : values.settings) {
-    const bool is_path = std::ranges::find(kPaths, name) != kPaths.end();
+    const bool is_path = std::ranges::find(kPaths, name) != kPaths.end() &&
+                         !(name == "config" && is_configuration_name(text));
     set(settings, name, is_path ? absolute_path(text) : text);
   }
 }
@@ -170,11 +170,14 @@ RunFolder open_folder(const TrainFlags& values, int n_ranks) {
   return RunFolder::create(values.out.empty() ? free_folder(values) : values.out, settings);
 }
 
-// Those of the command line; or else all cores, which the ranks on this machine share.
-int n_threads(const TrainFlags& values, const Ranks& ranks) {
-  if (values.n_threads > 0 || ranks.size() == 1) return static_cast<int>(values.n_threads);
-  const int n_cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(n_cores / ranks.n_on_this_machine(), 1, usable_cores());
+// With such settings the run would only warm up, at rates that nobody asked for.
+void warn_of_long_warmup(const RunSettings& settings) {
+  if (settings.steps == 0 || settings.warmup <= settings.steps) return;
+  const Schedule schedule{.largest = settings.lr, .n_warmup = settings.warmup};
+  print_log(fmt::format(
+      "warning: --warmup {} exceeds --steps {}: the learning rate ends at {:.2g} and never reaches "
+      "--lr {:g}; give a shorter warm-up",
+      settings.warmup, settings.steps, schedule.at(settings.steps - 1), settings.lr));
 }
 
 // A sample below the line of its step, indented.
@@ -209,8 +212,10 @@ int print_plan(const TrainFlags& values, const RunOptions& options, double f32_l
     elsewhere.out =
         (fs::temp_directory_path() / fmt::format("limpid-plan-{}", ::getpid())).string();
   }
-  const TrainingPlan plan = plan_run(open_folder(elsewhere, options.ranks->size()), options);
+  const RunFolder folder = open_folder(elsewhere, options.ranks->size());
+  const TrainingPlan plan = plan_run(folder, options);
   tokenizing.wipe();
+  warn_of_long_warmup(folder.settings());
   if (values.json) {
     write_json(plan_json(plan, f32_limit), 2);
   } else {
@@ -326,7 +331,8 @@ void check_not_stopped(const InterruptGuard& interrupt) {
 int run(const TrainFlags& values) {
   RunOptions options;
   if (n_launched_processes() > 1) options.ranks = make_mpi_ranks();
-  options.n_threads = n_threads(values, *options.ranks);
+  options.n_threads =
+      values.n_threads > 0 ? static_cast<int>(values.n_threads) : options.ranks->n_threads();
   options.cache_folder = token_cache();
   if (options.ranks->rank() > 0) return follow(values, options);
   const double f32_limit =  // of all ranks together
@@ -343,6 +349,7 @@ int run(const TrainFlags& values) {
   TrainingRun training(std::move(folder), options);
   tokenizing.wipe();
   check_not_stopped(interrupt);
+  warn_of_long_warmup(training.folder().settings());
   options.ranks->broadcast(path);
   if (!values.json) {
     write_out(plan_text(training.plan(), f32_limit));

@@ -1,17 +1,20 @@
 #include "train/initial_weights.h"
 
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <numbers>
-#include <string_view>
 
 #include "base/check.h"
+#include "base/json_text.h"
+#include "base/mapped_file.h"
+#include "base/paths.h"
 #include "base/philox.h"
+#include "model/configuration.h"
 #include "model/registry.h"
 
 namespace limpid {
 namespace {
-
-constexpr double kDeviation = 0.02;
 
 // FNV-1a (Fowler, Noll & Vo), so that each tensor has random numbers of its own.
 uint64_t hash_of(std::string_view name) {
@@ -54,16 +57,30 @@ void fill_uniform(std::span<float> values, double bound, uint64_t seed, std::str
   }
 }
 
-std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed) {
+double initial_deviation(const std::string& configuration) {
+  constexpr double kDeviation = 0.02;
+  std::filesystem::path file(configuration);
+  if (is_folder(file)) file /= "config.json";
+  if (is_configuration_name(configuration) || !is_file(file)) return kDeviation;
+  const auto json = parse_json(text_of(*MappedFile::open(file.string())), file.string());
+  const auto found = json.find("initializer_range");
+  if (found == json.end() || found->is_null()) return kDeviation;
+  const double deviation = found->is_number() ? found->get<double>() : 0;
+  if (!(deviation > 0)) throw_format_error(file.string(), "initializer_range", "is not above 0");
+  return deviation;
+}
+
+std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed,
+                                                 double deviation) {
   auto filled = std::make_shared<Checkpoint>(shapes);
   const double residual_deviation =
-      kDeviation / std::sqrt(2.0 * static_cast<double>(read_spec(shapes).n_layers));
+      deviation / std::sqrt(2.0 * static_cast<double>(read_spec(shapes).n_layers));
   filled->derived.clear();
   filled->owned.clear();
   for (const auto& [name, view] : shapes.tensors) {
     Tensor tensor(DType::kF32, view.shape);
     if (view.shape.rank() > 1) {
-      fill_normal(tensor.f32(), adds_to_residual(name) ? residual_deviation : kDeviation, seed,
+      fill_normal(tensor.f32(), adds_to_residual(name) ? residual_deviation : deviation, seed,
                   hash_of(name));
     } else if (name.ends_with(".weight")) {
       std::ranges::fill(tensor.f32(), 1.0F);

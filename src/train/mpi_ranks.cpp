@@ -1,14 +1,18 @@
 // Compiled into the program only, so that applications which link the library need no MPI.
 #include "train/mpi_ranks.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 
 #include "base/check.h"
 #include "base/parse_number.h"
+#include "base/system_limits.h"
 
 #ifdef LIMPID_WITH_MPI
 #define MPICH_SKIP_MPICXX 1  // the interface in C
@@ -72,6 +76,7 @@ class WorldRanks final : public Ranks {
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
     MPI_Comm_size(machine, &n_on_this_machine_);
+    n_threads_ = threads_beside_others(machine);
     MPI_Comm_free(&machine);
     LIMPID_CHECK(ResourceError, size_ == n_launched_processes(),
                  "{} processes were started and MPI connects {}: the launcher is not that of {}",
@@ -81,6 +86,7 @@ class WorldRanks final : public Ranks {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int n_on_this_machine() const override { return n_on_this_machine_; }
+  int n_threads() const override { return n_threads_; }
   void finish() override { check(MPI_Finalize(), "the end"); }
 
   std::string broadcast(std::string text) override {
@@ -140,6 +146,24 @@ class WorldRanks final : public Ranks {
     bool is_free = true;
   };
 
+  // mpirun may bind all ranks to the same cores or each to its own, so the cores that any of them
+  // may use are divided by their number. On 2 sockets of 8 cores, with 4 ranks of which each is
+  // bound to a socket, that is 16 / 4. A control group's share of time is of all ranks together.
+  int threads_beside_others(MPI_Comm machine) const {
+    int n_cores = usable_cores();
+#ifdef __linux__
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    sched_getaffinity(0, sizeof(cores), &cores);  // fails with more cores than the set has places
+    check(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, machine),
+          "the start");
+    const double granted = std::ceil(granted_processors());
+    if (CPU_COUNT(&cores) > 0) n_cores = CPU_COUNT(&cores);
+    if (granted > 0) n_cores = std::min(n_cores, static_cast<int>(granted));
+#endif
+    return std::clamp(n_cores / n_on_this_machine_, 1, usable_cores());
+  }
+
   static int count_of(uint64_t n) {
     LIMPID_CHECK(UnsupportedError, n <= INT_MAX,
                  "{} values are more than MPI exchanges at once (2^31 - 1)", n);
@@ -171,6 +195,7 @@ class WorldRanks final : public Ranks {
   int rank_ = 0;
   int size_ = 1;
   int n_on_this_machine_ = 1;
+  int n_threads_ = 1;
   std::deque<Exchange> exchanges_;  // by ticket; addresses stay
 };
 

@@ -23,6 +23,9 @@ class Ranks {
   virtual int rank() const { return 0; }  // rank 0 writes logs and checkpoints
   virtual int size() const { return 1; }
   virtual int n_on_this_machine() const { return 1; }
+  // Threads for this rank, so that the ranks on this machine share the cores that they may use; 0:
+  // as many as cores.
+  virtual int n_threads() const { return 0; }
 
   // Returns the text of rank 0 on every rank. Like all methods below, throws ResourceError when
   // another rank cannot be reached.

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -86,22 +85,12 @@ bool is_before(std::string_view line, int64_t n_updates) {
          step->get<double>() < static_cast<double>(n_updates);
 }
 
-// Returns whether `name` is that of a temporary file (AtomicFile) that a run writes.
-bool is_temporary(std::string_view name) {
-  const auto is_of = [&](std::string_view file) {
-    return name.starts_with(file) && name.substr(file.size()).starts_with('.');
-  };
-  return name.ends_with(".part") &&
-         (std::ranges::any_of(kFirstFiles, is_of) || std::ranges::any_of(kRecordFiles, is_of) ||
-          is_of("report.html"));
-}
-
-// Removes the remains of a process that was killed: a checkpoint that was being written or removed,
-// and temporary files. Other files in the folder are the user's.
+// Removes the remains of a process that was killed: a checkpoint that was being written or removed.
+// Other files in the folder are the user's, or AtomicFile removes them.
 void remove_unfinished(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(kUnfinished) || is_temporary(name)) fs::remove_all(entry.path());
+    if (name.starts_with(kUnfinished)) fs::remove_all(entry.path());
   }
 }
 

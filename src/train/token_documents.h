@@ -50,6 +50,7 @@ struct DocumentView {
   std::shared_ptr<const void> owner;
 
   int64_t n_tokens() const { return std::ssize(ids); }
+  uint64_t n_bytes() const { return ids.size_bytes() + begins.size_bytes() + learned.size_bytes(); }
 };
 
 // Returns the last documents, about `share` of the tokens, as held-out data; `documents` keeps the

@@ -82,12 +82,12 @@ int64_t n_gradients(int64_t n_learning, const TrainingOptions& options) {
 }  // namespace
 
 TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions& options,
-                                int64_t n_tokens, int64_t n_held_out) {
+                                const DocumentView& documents, const DocumentView& held_out) {
   TrainingPlan plan;
   plan.available = available_memory();
-  plan.n_tokens = n_tokens;
-  plan.n_held_out = n_held_out;
-  plan.data = static_cast<uint64_t>(n_tokens + n_held_out) * sizeof(int32_t);
+  plan.n_tokens = documents.n_tokens();
+  plan.n_held_out = held_out.n_tokens();
+  plan.data = documents.n_bytes() + held_out.n_bytes();
   plan.n_steps = options.schedule.n_steps;
   const Checkpoint f32 = f32_shapes(shapes);
   const DecoderSpec spec = read_spec(f32);
@@ -114,8 +114,8 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   plan.moments = bytes_of(n_moments);
   plan.n_processes = options.ranks->n_on_this_machine();
   plan.tokens_per_step = tokens_of(options).second;
-  plan.steps_per_epoch = n_tokens / plan.tokens_per_step;
-  if (n_tokens % plan.tokens_per_step != 0) ++plan.steps_per_epoch;
+  plan.steps_per_epoch = plan.n_tokens / plan.tokens_per_step;
+  if (plan.n_tokens % plan.tokens_per_step != 0) ++plan.steps_per_epoch;
   count_step(f32, spec, options, plan);
   return plan;
 }

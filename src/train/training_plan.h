@@ -15,7 +15,7 @@ struct TrainingPlan {
   uint64_t gradients = 0;    // of those that learn, and their sums
   uint64_t moments = 0;      // the optimizer's running means
   uint64_t activations = 0;  // the most that a step holds: what the tape keeps, and what is at work
-  uint64_t data = 0;         // the tokens
+  uint64_t data = 0;         // the tokens; of dialogues, also which of them are learned
   int64_t n_processes = 1;   // processes on this machine; each needs all of the above
   uint64_t available = 0;    // free now, by the system or the control group; 0: unknown
 
@@ -34,10 +34,10 @@ struct TrainingPlan {
   uint64_t total() const { return weights + gradients + moments + activations + data; }
 };
 
-// Returns the plan for a model with these names and shapes (no data is read) on n_tokens tokens.
-// Throws the errors of read_spec, ResourceError for sizes beyond 64 bits.
+// Returns the plan for a model with these names and shapes (no data is read). Throws the errors of
+// read_spec, ResourceError for sizes beyond 64 bits.
 TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions& options,
-                                int64_t n_tokens, int64_t n_held_out);
+                                const DocumentView& documents, const DocumentView& held_out);
 
 // Throws ResourceError when the plan does not fit into the memory that is available. The message
 // has the numbers and says what to reduce.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/json_text.h"
 #include "base/parse_number.h"
+#include "base/paths.h"
 #include "base/printable.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
@@ -38,8 +39,12 @@ namespace fs = std::filesystem;
 TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
   const std::string& wanted = settings.tokenizer;
   if (wanted != "bytes" && wanted != "chars") {
+    LIMPID_CHECK(ArgumentError, !wanted.empty() || !is_configuration_name(settings.config),
+                 "the configuration {} has no tokenizer; name the file of one, or `bytes` or "
+                 "`chars`",
+                 settings.config);
     std::string path = wanted.empty() ? settings.config : wanted;
-    if (wanted.empty() && fs::is_regular_file(path)) path = fs::path(path).parent_path().string();
+    if (wanted.empty() && is_file(path)) path = folder_of(path).string();
     LIMPID_CHECK(ArgumentError, fs::exists(path),
                  "tokenizer: {} does not exist; name a file or a folder, or `bytes` or `chars`",
                  path);
@@ -88,8 +93,34 @@ bool begins_anew(const RunSettings& settings, const std::optional<RunFolder::Sav
   return !saved && settings.model.empty();
 }
 
+// The rows of an embedding mean the tokens of the tokenizer that the model learned with. Another
+// tokenizer may take its place if it has the same tokens: one with a chat template, for example.
+// Control tokens may have other names, and tokens may have been added (check_ids).
+void check_same_tokens(const Checkpoint& model, const RunSettings& settings) {
+  std::shared_ptr<const Tokenizer> own;
+  try {
+    own = tokenizer_from(open_model_files({settings.model}));
+  } catch (const Error&) {
+    return;  // the model has none, or none that can be read
+  }
+  const auto other = tokenizer_from(model);
+  for (TokenId id = 0; id < std::min(own->vocab_size(), other->vocab_size()); ++id) {
+    const auto is_normal = [&](const Tokenizer& tokenizer) {
+      return tokenizer.spec().types[static_cast<size_t>(id)] == TokenType::kNormal;
+    };
+    const std::string_view ours = own->bytes_of(id);
+    const std::string_view theirs = other->bytes_of(id);
+    LIMPID_CHECK(ArgumentError, !is_normal(*own) || !is_normal(*other) || ours == theirs,
+                 "tokenizer: {} has other tokens than {}, whose embedding belongs to its own "
+                 "tokenizer: token {} is '{}' and not '{}'; leave tokenizer out, or train a new "
+                 "model (config) with it",
+                 settings.tokenizer, settings.model, id, printable(theirs), printable(ours));
+  }
+}
+
 Checkpoint open_model(const RunSettings& settings) {
   Checkpoint model = open_model_files({settings.model, settings.tokenizer});
+  if (!settings.tokenizer.empty()) check_same_tokens(model, settings);
   LIMPID_CHECK(ArgumentError, has_tokenizer(model), "{} has no tokenizer; name the file of one",
                settings.model);
   return model;
@@ -216,8 +247,7 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   check_ids(inputs.documents, checkpoint, *inputs.tokenizer);
   check_ids(inputs.held_out, checkpoint, *inputs.tokenizer);
   inputs.training.ranks = options.ranks;
-  inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents.n_tokens(),
-                                   inputs.held_out.n_tokens());
+  inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents, inputs.held_out);
   return inputs;
 }
 
@@ -247,7 +277,8 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   const auto& saved = inputs.saved;
   if (begins_anew(settings, saved)) {
     inputs.checkpoint =
-        with_initial_weights(*inputs.checkpoint, static_cast<uint64_t>(settings.seed));
+        with_initial_weights(*inputs.checkpoint, static_cast<uint64_t>(settings.seed),
+                             initial_deviation(settings.config));
   }
   tokenizer_ = inputs.tokenizer;
   first_token_ = inputs.documents.ids.front();
@@ -285,10 +316,9 @@ RunReport TrainingRun::step() {
   double seconds = measuring.seconds();
   const bool evaluates = due(settings.eval_every);
   const bool writes = ranks_->rank() == 0;
-  HistogramLine histograms{n_updates, {}, {}};
+  HistogramLine histograms;
   if (evaluates && writes) {
-    add_weights(histograms, trainer_->model().parameters());
-    add_gradients(histograms, trainer_->model().parameters(), report.step.loss_scale);
+    histograms = histograms_of(n_updates, trainer_->model().parameters(), report.step.loss_scale);
   }
   if (evaluates && trainer_->has_held_out()) report.val_loss = trainer_->held_out_loss();
   if (writes && settings.sample_every > 0 && due(settings.sample_every))

@@ -67,18 +67,17 @@ void add_histogram(ValueHistogram& sum, const ValueHistogram& more) {
   for (size_t i = 0; i < more.counts.size(); ++i) sum.counts[offset + i] += more.counts[i];
 }
 
-void add_weights(HistogramLine& line, std::span<const Parameter> parameters) {
-  for (const Parameter& parameter : parameters)
-    line.weights[parameter.name] = histogram_of(parameter.value->f32());
-}
-
 // The scale is a power of two, so the counts are exact.
-void add_gradients(HistogramLine& line, std::span<const Parameter> parameters, double loss_scale) {
-  const int exponent = std::ilogb(loss_scale);
+HistogramLine histograms_of(int64_t step, std::span<const Parameter> parameters,
+                            double loss_scale) {
+  HistogramLine line{step, {}, {}};
   for (const Parameter& parameter : parameters) {
+    line.weights[parameter.name] = histogram_of(parameter.value->f32());
     if (parameter.learns)
-      line.gradients[parameter.name] = histogram_of(parameter.gradient.f32(), exponent);
+      line.gradients[parameter.name] =
+          histogram_of(parameter.gradient.f32(), std::ilogb(loss_scale));
   }
+  return line;
 }
 
 std::string to_json_line(const HistogramLine& line) {

@@ -36,9 +36,8 @@ struct HistogramLine {
   std::map<std::string, ValueHistogram> weights;
   std::map<std::string, ValueHistogram> gradients;
 };
-void add_weights(HistogramLine& line, std::span<const Parameter> parameters);
 // What the memory of the gradients holds is `loss_scale` times the gradients (loss_scale.h).
-void add_gradients(HistogramLine& line, std::span<const Parameter> parameters, double loss_scale);
+HistogramLine histograms_of(int64_t step, std::span<const Parameter> parameters, double loss_scale);
 std::string to_json_line(const HistogramLine& line);
 // Throws nlohmann::json::exception for another object.
 HistogramLine histogram_line(const nlohmann::json& json);

@@ -7,9 +7,8 @@
 #include "base/check.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
-#include "model/tiny_checkpoint.h"
+#include "train/model_gradients.h"
 #include "train/new_adapter.h"
-#include "train/training_model.h"
 
 namespace limpid {
 namespace {
@@ -59,26 +58,10 @@ std::vector<Family> families() {
           {"gpt2", gpt2},   {"gpt2_wide", wide}};
 }
 
-// Three sequences, one of them longer than a KV block, some tokens without a target.
-Batch ragged_batch(int64_t vocab_size) {
-  Batch batch;
-  for (const int64_t length : {5, 70, 1}) {
-    batch.lengths.push_back(length);
-    for (int64_t i = 0; i < length; ++i) {
-      const int64_t t = batch.n_tokens();
-      batch.token_ids.push_back(static_cast<int32_t>((t * t + 3 * t) % vocab_size));
-      batch.targets.push_back(t % 7 == 3 ? Batch::kNoTarget
-                                         : static_cast<int32_t>((t * 5 + 1) % vocab_size));
-    }
-  }
-  return batch;
-}
+using testing::total;
 
-double total(std::span<const double> losses) {
-  double sum = 0;
-  for (const double loss : losses) sum += loss;
-  return sum;
-}
+// One sequence is longer than a KV block.
+Batch ragged_batch(int64_t vocab_size) { return testing::ragged_batch(vocab_size, 70); }
 
 class Gradients : public ::testing::TestWithParam<Family> {};
 
@@ -136,28 +119,14 @@ TEST_P(Gradients, AddUp) {
   }
 }
 
-// All gradients of a batch, one parameter after another, and the losses.
-struct Result {
-  std::vector<std::vector<float>> gradients;
-  std::vector<double> losses;
-  bool operator==(const Result&) const = default;
-};
-
-Result gradients_of(const testing::TinyShape& shape, std::unique_ptr<Executor> executor) {
-  const auto checkpoint = testing::tiny_checkpoint(shape);
-  TrainingModel model(*checkpoint, std::move(executor));
-  const Batch batch = ragged_batch(shape.vocab_size);
-  const auto losses = model.losses_and_gradients(batch, 0.01F);
-  Result result;
-  result.losses.assign(losses.begin(), losses.end());
-  for (const Parameter& p : model.parameters())
-    result.gradients.emplace_back(p.gradient.f32().begin(), p.gradient.f32().end());
-  return result;
+testing::ModelGradients gradients_of(const testing::TinyShape& shape,
+                                     std::unique_ptr<Executor> executor) {
+  return testing::gradients_of(shape, std::move(executor), {}, ragged_batch(shape.vocab_size));
 }
 
 TEST_P(Gradients, OfTheCpuAgreeWithTheReference) {
-  const Result expected = gradients_of(GetParam().shape, make_reference_executor({.n_threads = 1}));
-  const Result actual = gradients_of(GetParam().shape, make_cpu_executor({.n_threads = 1}));
+  const auto expected = gradients_of(GetParam().shape, make_reference_executor({.n_threads = 1}));
+  const auto actual = gradients_of(GetParam().shape, make_cpu_executor({.n_threads = 1}));
   const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
   for (size_t i = 0; i < expected.losses.size(); ++i)
     EXPECT_NEAR(actual.losses[i], expected.losses[i], 1e-5) << i;
@@ -174,7 +143,7 @@ TEST_P(Gradients, OfTheCpuAgreeWithTheReference) {
 }
 
 TEST_P(Gradients, AreTheSameBitsForAnyThreadsAndInstructionSet) {
-  const Result expected = gradients_of(GetParam().shape, make_cpu_executor({.n_threads = 1}));
+  const auto expected = gradients_of(GetParam().shape, make_cpu_executor({.n_threads = 1}));
   for (const std::string_view isa : available_isas()) {
     for (const int n_threads : {1, 2, 5}) {
       EXPECT_TRUE(expected ==

@@ -55,7 +55,7 @@ class ModelFile : public ::testing::Test {
 };
 
 TEST_F(ModelFile, KeepsF64ToTheBit) {
-  save_model(path_, model_, SavedType::kF64);
+  save_model(path_, model_, DType::kF64);
   const SavedModel loaded = load_model(path_);
   EXPECT_EQ(loaded.weights, model_.weights);
   EXPECT_EQ(loaded.alphabet.characters(), model_.alphabet.characters());
@@ -67,7 +67,7 @@ TEST_F(ModelFile, KeepsF64ToTheBit) {
 }
 
 TEST_F(ModelFile, RoundsToF32) {
-  save_model(path_, model_, SavedType::kF32);
+  save_model(path_, model_, DType::kF32);
   const SavedModel loaded = load_model(path_);
   ASSERT_EQ(loaded.weights.size(), model_.weights.size());
   for (size_t i = 0; i < loaded.weights.size(); ++i) {
@@ -76,7 +76,7 @@ TEST_F(ModelFile, RoundsToF32) {
 }
 
 TEST_F(ModelFile, RefusesWhatIsDamaged) {
-  save_model(path_, model_, SavedType::kF32);
+  save_model(path_, model_, DType::kF32);
   const std::string whole = read_file(path_);
   for (const size_t size : {size_t{0}, size_t{7}, size_t{8}, size_t{100}}) {
     write(whole.substr(0, size));
@@ -102,7 +102,7 @@ TEST_F(ModelFile, RefusesAHeaderThatContradictsItself) {
       {R"("characters":".a)", R"("characters":"a.)", "__metadata__.characters"},
   };
   for (const auto& [from, to, field] : cases) {
-    save_model(path_, model_, SavedType::kF32);
+    save_model(path_, model_, DType::kF32);
     damage(from, to);
     expect_refused(field);
   }

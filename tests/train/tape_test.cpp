@@ -9,11 +9,13 @@
 #include "base/check.h"
 #include "executor/cpu/cpu_executor.h"
 #include "executor/executors.h"
-#include "model/tiny_checkpoint.h"
-#include "train/training_model.h"
+#include "train/model_gradients.h"
 
 namespace limpid {
 namespace {
+
+using testing::total;
+using Result = testing::ModelGradients;
 
 constexpr int64_t kVocabulary = 19;
 
@@ -42,26 +44,11 @@ testing::TinyShape qwen3_shape() {
   return shape;
 }
 
-// Three sequences, one of them longer than the strips and blocks of attention.
+// One sequence is longer than the strips and blocks of attention.
 Batch ragged_batch(int64_t first_window = 5, int64_t longest = 110) {
-  Batch batch;
+  Batch batch = testing::ragged_batch(kVocabulary, longest);
   batch.first_window = first_window;
-  for (const int64_t length : {int64_t{5}, longest, int64_t{1}}) {
-    batch.lengths.push_back(length);
-    for (int64_t i = 0; i < length; ++i) {
-      const int64_t t = batch.n_tokens();
-      batch.token_ids.push_back(static_cast<int32_t>((t * t + 3 * t) % kVocabulary));
-      batch.targets.push_back(t % 7 == 3 ? Batch::kNoTarget
-                                         : static_cast<int32_t>((t * 5 + 1) % kVocabulary));
-    }
-  }
   return batch;
-}
-
-double total(std::span<const double> losses) {
-  double sum = 0;
-  for (const double loss : losses) sum += loss;
-  return sum;
 }
 
 TrainingModelOptions with_dropout(double p) {
@@ -77,22 +64,9 @@ TrainingModelOptions with_dtype(DType dtype) {
   return options;
 }
 
-// All gradients of a batch, one parameter after another, and the losses.
-struct Result {
-  std::vector<std::vector<float>> gradients;
-  std::vector<double> losses;
-  bool operator==(const Result&) const = default;
-};
-
 Result gradients_of(const testing::TinyShape& shape, std::unique_ptr<Executor> executor,
                     const TrainingModelOptions& options, int64_t first_window = 5) {
-  TrainingModel model(*testing::tiny_checkpoint(shape), std::move(executor), options);
-  const auto losses = model.losses_and_gradients(ragged_batch(first_window), 0.01F);
-  Result result;
-  result.losses.assign(losses.begin(), losses.end());
-  for (const Parameter& p : model.parameters())
-    result.gradients.emplace_back(p.gradient.f32().begin(), p.gradient.f32().end());
-  return result;
+  return testing::gradients_of(shape, std::move(executor), options, ragged_batch(first_window));
 }
 
 std::unique_ptr<Executor> cpu(int n_threads = 1) {

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import unittest
 import urllib.error
 import urllib.request
 
@@ -19,7 +18,7 @@ import numpy
 from training_runs import Training
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
-from web_driver import DOWN, RIGHT, TAB, Browser  # noqa: E402
+from web_driver import DOWN, RIGHT, TAB, InBrowser  # noqa: E402
 
 SIZES = ((1400, 900), (800, 1000), (390, 844))
 HOSTILE = (
@@ -64,25 +63,15 @@ def safetensors(path: pathlib.Path) -> numpy.ndarray:
     return numpy.concatenate(parts).astype(numpy.float32)
 
 
-class Pages(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.browser = cls.enterClassContext(Browser())
+class Pages(InBrowser):
+    # A test that ends the program does not wait for the page, which may ask once more.
+    allowed = "ERR_CONNECTION_REFUSED"
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.browser.resize(*SIZES[0])
         self.browser.go("about:blank")
-        self.browser.log("browser")
-        self.browser.requested()
-
-    def tearDown(self):
-        messages = [entry["message"] for entry in self.browser.log("browser")]
-        # A test that ends the program does not wait for the page, which may ask once more.
-        self.assertEqual([text for text in messages if "ERR_CONNECTION_REFUSED" not in text], [])
-
-    def value(self, script: str, *arguments):
-        return self.browser.run(f"return {script}", *arguments)
+        super().setUp()
+        self.browser.resize(*SIZES[0])
 
     def text(self, selector: str) -> str:
         return self.value("document.querySelector(arguments[0]).textContent", selector)

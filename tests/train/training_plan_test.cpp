@@ -23,6 +23,8 @@ TrainingOptions options_of(int64_t batch_size, int64_t seq_len) {
   return options;
 }
 
+DocumentView tokens(size_t n) { return TokenDocuments{std::vector<int32_t>(n), {}, {}}; }
+
 Batch full_batch(const TrainingOptions& options, int64_t vocab_size) {
   Batch batch;
   batch.lengths.assign(static_cast<size_t>(options.batch_size), options.seq_len);
@@ -76,7 +78,7 @@ TEST_P(Plan, ActivationsAreThoseOfAStep) {
     if (kind.freezes) options.model.learns = frozen;
     options.model.tape = kind.tape;
     options.model.dropout = is_gpt2 ? kind.dropout : 0;
-    const TrainingPlan plan = make_training_plan(*checkpoint, options, 1000, 0);
+    const TrainingPlan plan = make_training_plan(*checkpoint, options, tokens(1000), {});
     auto executor = std::make_unique<CpuExecutor>(ExecutorOptions{.n_threads = 2});
     const ActivationArena& arena = executor->arena();
     TrainingModel model(*checkpoint, std::move(executor), options.model);
@@ -99,7 +101,7 @@ TEST_P(Plan, CountsParametersAndTheirOperations) {
   }
   TrainingOptions options = options_of(2, 64);
   options.grad_accum = 3;
-  const TrainingPlan plan = make_training_plan(*checkpoint, options, 10'000, 500);
+  const TrainingPlan plan = make_training_plan(*checkpoint, options, tokens(10'000), tokens(500));
   EXPECT_EQ(plan.n_parameters, n_parameters);
   EXPECT_EQ(plan.n_learning, n_parameters);
   EXPECT_EQ(plan.weights, static_cast<uint64_t>(n_parameters) * 4);
@@ -124,23 +126,32 @@ TEST(TrainingPlan, KnowsTheOptimizersMoments) {
     Optimizer optimizer(options.optimizer, model.parameters());
     uint64_t n_bytes = 0;
     for (const StateTensor& state : optimizer.state()) n_bytes += state.tensor->view().n_bytes();
-    EXPECT_EQ(make_training_plan(*checkpoint, options, 1000, 0).moments, n_bytes);
+    EXPECT_EQ(make_training_plan(*checkpoint, options, tokens(1000), {}).moments, n_bytes);
   }
 }
 
 TEST(TrainingPlan, KnowsTheCopyOfMatricesIn16Bits) {
   TrainingOptions options = options_of(4, 64);
   const Checkpoint gpt2 = named_configuration("gpt2");
-  const uint64_t f32 = make_training_plan(gpt2, options, 1000, 0).weights;
+  const uint64_t f32 = make_training_plan(gpt2, options, tokens(1000), {}).weights;
   options.model.tape.dtype = DType::kF16;
-  const TrainingPlan plan = make_training_plan(gpt2, options, 1000, 0);
+  const TrainingPlan plan = make_training_plan(gpt2, options, tokens(1000), {});
   EXPECT_EQ(plan.weights - f32, 2U * (124'439'808 - 121'344));  // norms and biases have no copy
+}
+
+TEST(TrainingPlan, KnowsWhatIsKeptOfDialogues) {
+  const DocumentView dialogues =
+      TokenDocuments{std::vector<int32_t>(1000), {0, 400}, std::vector<uint8_t>(1000)};
+  const Checkpoint gpt2 = named_configuration("gpt2");
+  const TrainingPlan plan = make_training_plan(gpt2, options_of(2, 64), dialogues, tokens(50));
+  EXPECT_EQ(plan.data, 1000U * 4 + 2 * 8 + 1000 + 50 * 4);
 }
 
 TEST(TrainingPlan, CountsTheStepsOfAnEpochWhateverTheirSize) {
   TrainingOptions options = options_of(2, 64);
-  const auto steps = [&](int64_t n_tokens) {
-    return make_training_plan(named_configuration("gpt2"), options, n_tokens, 0).steps_per_epoch;
+  const auto steps = [&](size_t n_tokens) {
+    return make_training_plan(named_configuration("gpt2"), options, tokens(n_tokens), {})
+        .steps_per_epoch;
   };
   EXPECT_EQ(steps(1280), 10);
   EXPECT_EQ(steps(1281), 11);
@@ -150,7 +161,7 @@ TEST(TrainingPlan, CountsTheStepsOfAnEpochWhateverTheirSize) {
 
 TEST(TrainingPlan, NeedsNoWeights) {
   const TrainingPlan plan =
-      make_training_plan(named_configuration("gpt2"), options_of(4, 64), 1'000'000, 0);
+      make_training_plan(named_configuration("gpt2"), options_of(4, 64), tokens(1'000'000), {});
   EXPECT_EQ(plan.n_parameters, 124'439'808);
   EXPECT_EQ(plan.weights, 497'759'232U);
 }
@@ -174,7 +185,8 @@ TEST(TrainingPlan, IsRefusedWithTheNumbers) {
   plan.available = 0;  // unknown
   EXPECT_NO_THROW(check_training_plan(plan));
   TrainingOptions huge = options_of(int64_t{1} << 40, int64_t{1} << 40);
-  EXPECT_THROW(make_training_plan(named_configuration("gpt2"), huge, 1000, 0), ArgumentError);
+  EXPECT_THROW(make_training_plan(named_configuration("gpt2"), huge, tokens(1000), {}),
+               ArgumentError);
 }
 
 }  // namespace

@@ -118,15 +118,15 @@ void write_matrices(const std::string& path, const SavedModel& model, const Matr
 
 }  // namespace
 
-void save_model(const std::string& path, const SavedModel& model, SavedType type) {
+void save_model(const std::string& path, const SavedModel& model, DType type) {
   const Matrices matrices(model.shape);
   LIMPID_CHECK(ShapeError, std::ssize(model.weights) == matrices.n_params,
                "{} weights do not fit a model of {} parameters", model.weights.size(),
                matrices.n_params);
-  if (type == SavedType::kF64) {
-    write_matrices<double>(path, model, matrices, DType::kF64);
+  if (type == DType::kF64) {
+    write_matrices<double>(path, model, matrices, type);
   } else {
-    write_matrices<float>(path, model, matrices, DType::kF32);
+    write_matrices<float>(path, model, matrices, type);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/dtype.h"
 #include "train/microgpt/dataset.h"
 #include "train/microgpt/parameters.h"
 
@@ -17,10 +18,9 @@ struct SavedModel {
   std::vector<double> weights;  // in the order of Matrices
 };
 
-enum class SavedType { kF32, kF64 };
-
-// The file appears only when it is complete. Throws ResourceError.
-void save_model(const std::string& path, const SavedModel& model, SavedType type);
+// Writes the weights as kF32 or kF64. The file appears only when it is complete. Throws
+// ResourceError.
+void save_model(const std::string& path, const SavedModel& model, DType type);
 
 // Throws FormatError when the file is not such a model, ResourceError when it cannot be read.
 SavedModel load_model(const std::string& path);

@@ -4,7 +4,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "train/microgpt/config.h"
 #include "train/microgpt/dataset.h"
@@ -15,22 +14,10 @@ namespace limpid::microgpt {
 // Computes logits [vocab_size] for what follows `token`; the context grows by the token.
 using NextLogits = std::function<void(Token token, std::span<double> logits)>;
 
-class DocumentSampler {
- public:
-  // Draws token by token, at the temperature and in the style of `config`.
-  DocumentSampler(const Config& config, const Alphabet& alphabet);
-
-  // Starts with BOS and feeds each drawn token back, until BOS is drawn again or the context, empty
-  // at first, has block_size tokens.
-  std::string sample(PythonRandom& random, const NextLogits& next_logits);
-
- private:
-  Token draw(PythonRandom& random);
-
-  Config config_;
-  Alphabet alphabet_;
-  std::vector<double> logits_;
-  std::vector<double> probabilities_;
-};
+// Draws a document token by token, at the temperature and in the style of `config`. Starts with BOS
+// and feeds each drawn token back, until BOS is drawn again or the context, empty at first, has
+// block_size tokens.
+std::string sample_document(const Config& config, const Alphabet& alphabet, PythonRandom& random,
+                            const NextLogits& next_logits);
 
 }  // namespace limpid::microgpt

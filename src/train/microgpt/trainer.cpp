@@ -82,10 +82,9 @@ double Trainer::step(const BeforeUpdate& before_update) {
 
 std::string Trainer::sample() {
   engine_->begin_context();
-  return DocumentSampler(config_, alphabet_)
-      .sample(random_, [this](Token token, std::span<double> logits) {
-        engine_->next_logits(token, logits);
-      });
+  return sample_document(
+      config_, alphabet_, random_,
+      [this](Token token, std::span<double> logits) { engine_->next_logits(token, logits); });
 }
 
 }  // namespace limpid::microgpt

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "train/microgpt/sampling.h"
 
 namespace limpid {
 
@@ -16,7 +17,6 @@ MicrogptView::MicrogptView(const microgpt::Trainer& trainer)
       alphabet_(trainer.alphabet()),
       matrices_(config_.shape),
       gpt_(graph_, config_.shape, matrices_),
-      sampler_(config_, alphabet_),
       random_(config_.seed) {
   LIMPID_CHECK(ArgumentError, matrices_.n_params <= kMostWeights,
                "a model of {} weights is too large to draw each of them; watch one of at most {}",
@@ -142,9 +142,10 @@ std::string MicrogptView::made_up_name() {
   const auto weights = graph_.kept_data();
   if (!std::ranges::all_of(weights, [](double weight) { return std::isfinite(weight); })) return {};
   gpt_.begin_context();
-  return sampler_.sample(random_, [this](Token token, std::span<double> logits) {
-    std::ranges::copy(gpt_.logits(token).data(), logits.begin());
-  });
+  return sample_document(config_, alphabet_, random_,
+                         [this](Token token, std::span<double> logits) {
+                           std::ranges::copy(gpt_.logits(token).data(), logits.begin());
+                         });
 }
 
 }  // namespace limpid

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "train/microgpt/sampling.h"
 #include "train/microgpt/scalar_gpt.h"
 #include "train/microgpt/trainer.h"
 #include "train/watch/network_json.h"
@@ -37,7 +36,6 @@ class MicrogptView {
   microgpt::Matrices matrices_;
   microgpt::Graph graph_;
   microgpt::ScalarGpt gpt_;
-  microgpt::DocumentSampler sampler_;
   microgpt::PythonRandom random_;
 };
 
