@@ -111,13 +111,13 @@ struct Bench {
 
   void run(DType dtype, int64_t rows, int64_t cols, int64_t n_tokens) const {
     const Tensor source = small_weights(dtype, rows, cols);
-    const PackedWeight first(source, RowOrder::kHalfSplit, 0, &pool);
+    const PackedWeight first(source, RowOrder::kHalfSplit, 0, pool);
     // Enough copies that no cache holds them, as in a model of many layers.
     const uint64_t n_copies =
         n_tokens > 32 ? 1 : (kMemoryBytes + first.n_bytes() - 1) / first.n_bytes();
     std::vector<PackedWeight> weights;
     for (uint64_t i = 0; i < n_copies; ++i) {
-      weights.emplace_back(source, RowOrder::kHalfSplit, 0, &pool);
+      weights.emplace_back(source, RowOrder::kHalfSplit, 0, pool);
     }
     const AlignedBuffer x = activations(n_tokens, cols);
     std::vector<float> y(static_cast<size_t>(n_tokens * rows));

@@ -17,7 +17,7 @@
 //   of compute limit   the time that the operations would take at the limits of their
 //                      instructions, over the mean of s
 // A program that decodes cannot exceed 100 % of the read limit: every weight is read for each
-// token.
+// token. Weights that fit in the cache stay there, so that limit is not theirs.
 namespace limpid::cli {
 
 // Decoding reads every weight once per token and multiplies it once, so the bytes of the weights
@@ -90,8 +90,14 @@ std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.0f} %", share * 100) : "-";
 }
 
+std::string read_percent(const Rates& rates, const BenchReport& report) {
+  const bool is_in_cache = report.n_bytes <= report.machine.cache_bytes;
+  return is_in_cache && std::isfinite(rates.share_of_read) ? "in cache"
+                                                           : percent(rates.share_of_read);
+}
+
 // The time of one repetition, by op; the last entry is the time between the ops.
-std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limits) {
+std::string ops_to_markdown(const BenchReport& report, const BenchResult& result) {
   const auto n = static_cast<double>(result.seconds.size());
   const double total = result.mean_seconds();
   std::string text = fmt::format(
@@ -106,9 +112,9 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
     text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
                         static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
     const Rates rates =
-        rates_of(static_cast<double>(op.n_weight_bytes), op.flops, op.seconds, limits);
+        rates_of(static_cast<double>(op.n_weight_bytes), op.flops, op.seconds, report.limits);
     text += op.n_weight_bytes > 0 ? fmt::format(" {:.2f} | {} |", rates.bytes_per_second / 1e9,
-                                                percent(rates.share_of_read))
+                                                read_percent(rates, report))
                                   : " | |";
     text += op.flops.sum() > 0 ? fmt::format(" {:.1f} | {} |\n", rates.flops_per_second / 1e9,
                                              percent(rates.share_of_compute))
@@ -171,11 +177,10 @@ std::string to_markdown(const BenchReport& report) {
         "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {} | {:.1f} | {} |\n", report.model,
         format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6, result.test,
         result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
-        percent(rates.share_of_read), rates.flops_per_second / 1e9,
-        percent(rates.share_of_compute));
+        read_percent(rates, report), rates.flops_per_second / 1e9, percent(rates.share_of_compute));
   }
   for (const BenchResult& result : report.results) {
-    if (!result.ops.empty()) text += ops_to_markdown(result, report.limits);
+    if (!result.ops.empty()) text += ops_to_markdown(report, result);
   }
   return text;
 }

@@ -22,6 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"Config::num_steps", "--num_steps"},
     {"Config::samples", "--samples"},
     {"Config::temperature", "--temperature"},
+    {"name a device that is here (OpenOptions::device)",
+     "see limpid doctor, or name a device that is here (--device)"},
     {"OpenOptions::config", "--config"},
     {"OpenOptions::device", "--device"},
     {"OpenOptions::gpu_layers", "--gpu-layers"},
@@ -33,7 +35,8 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"OpenOptions::split", "--split"},
     {"OpenOptions::tokenizer_path", "--tokenizer"},
     // Not every command that quantises has the option.
-    {"set PlanOptions::allow_requantize", "make the file with limpid quantize --allow-requantize"},
+    {"set PlanOptions::allow_requantize",
+     "make the file by limpid convert or limpid quantize with --allow-requantize"},
     {"Shape::block_size", "--block_size"},
     {"Shape::n_embd", "--n_embd"},
     {"Shape::n_head", "--n_head"},

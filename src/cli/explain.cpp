@@ -177,14 +177,25 @@ void declare(CLI::App& app, ExplainFlags& values) {
   declare_model_with_f32_cache(app, values.model);
 }
 
-void run(const ExplainFlags& values) {
+// Whether the options that say what is shown go together. Throws ArgumentError.
+void check_shown(const ExplainFlags& values) {
   LIMPID_CHECK(ArgumentError,
                (values.picture != "distance" && values.picture != "divergence") ||
                    !values.beside.empty() || values.what_if.is_wanted(),
                "--svg {} draws two runs: give --ablate, --patch, --steer or --beside",
                values.picture);
+  LIMPID_CHECK(ArgumentError,
+               (values.picture != "parts" && values.picture != "part-heads") ||
+                   values.options.n_attributed != 0,
+               "--svg {} draws the parts of the last logit, and --parts 0 attributes none: give "
+               "--parts 1, or leave it out",
+               values.picture);
   LIMPID_CHECK(ArgumentError, !values.json || values.picture.empty(),
                "give one of --json and --svg");
+}
+
+void run(const ExplainFlags& values) {
+  check_shown(values);
   const auto checkpoint = open_header(values.model);
   const TextEncoder encoder(values.text, *checkpoint);
   // Without a tokenizer -p cannot be used, and tokens are shown as numbers.

@@ -64,7 +64,7 @@ struct WhatIfFlags {
   std::optional<std::string> minus;   // a text
   std::optional<std::string> parts;   // of patch and steer
   std::string positions;              // of patch
-  double strength = 1;                // of steer
+  float strength = 1;                 // of steer
 
   bool is_wanted() const { return ablate || patch || steer; }
 };

@@ -13,7 +13,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -171,12 +170,9 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
       LIMPID_CHECK(ArgumentError, i + 1 < arguments.size(), "{} needs a value", name);
       value = arguments[++i];
     }
-    // -o "$OUT" with a variable that is not set is a mistake, and not an option that is left out.
-    constexpr std::array<std::string_view, 6> kNeverEmpty = {"FILE", "FOLDER", "DIR",
-                                                             "OUT",  "KEY",    "TOKEN"};
-    const bool may_be_empty =
-        std::ranges::find(kNeverEmpty, option->get_type_name()) == kNeverEmpty.end();
-    LIMPID_CHECK(ArgumentError, !wants_value || !value->empty() || may_be_empty,
+    // Only a text may be empty: -o "$OUT" with a variable that is not set is a mistake, and does
+    // not mean that the option is left out.
+    LIMPID_CHECK(ArgumentError, !wants_value || !value->empty() || placeholder(*option) == "TEXT",
                  "{} '': the value is empty; give one, or leave the option out", name);
     // An option takes the next word as its value, whatever the word looks like. A switch takes a
     // value only after '='.
@@ -292,12 +288,8 @@ CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value
       ->envname(std::string(env));
 }
 
-CLI::Option* add_optional_text(CLI::App& app, std::string_view declaration, bool& given,
-                               std::string& value, std::string help) {
-  const auto read = [&](const std::string& text) { return given = true, value = text, ""; };
-  return add_list(app, declaration, read, std::move(help))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->expected(0, 1);
+void may_lack_value(CLI::Option* option) {
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->expected(0, 1);
 }
 
 // CLI11 shows a validator's description in its own help, which Limpid does not use. So a validator

@@ -77,9 +77,8 @@ CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, s
 // An option that takes no value; "!--no-x" among its names is the negation.
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
                         std::string_view env = {});
-// A switch with an optional value, after '=' or as the next word if that is not an option.
-CLI::Option* add_optional_text(CLI::App& app, std::string_view declaration, bool& given,
-                               std::string& value, std::string help);
+// The option's value, after '=' or as the next word if that is not an option, may be left out: "".
+void may_lack_value(CLI::Option* option);
 // Likely values, for completion. The option takes others too.
 void suggest(CLI::Option* option, const std::vector<std::string>& values);
 // An option with likely values.

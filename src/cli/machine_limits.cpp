@@ -124,7 +124,8 @@ std::string rates_text(const MachineLimits& limits) {
   const auto& [f32, bf16, int8] = limits.flops_per_second;
   return fmt::format("{:.1f} GB/s read, {:.0f} GFLOP/s f32{}, {:.0f} GOP/s int8",
                      limits.read_bytes_per_second / 1e9, f32 / 1e9,
-                     limits.has_bf16() ? fmt::format(", {:.0f} bf16", bf16 / 1e9) : "", int8 / 1e9);
+                     limits.has_bf16() ? fmt::format(", {:.0f} GFLOP/s bf16", bf16 / 1e9) : "",
+                     int8 / 1e9);
 }
 
 std::string limits_text(const MachineLimits& limits) {

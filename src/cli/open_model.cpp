@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/cache_folder.h"
 #include "base/check.h"
 #include "base/paths.h"
 #include "cli/error_words.h"
@@ -18,6 +19,7 @@
 #include "cli/output.h"
 #include "cli/pull.h"
 #include "executor/cpu/isa.h"
+#include "executor/gpu/gpu_devices.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
 #include "model/tokenizer_from_metadata.h"
@@ -89,12 +91,23 @@ void log_speed(const MemoryPlan& plan, int n_threads) {
   }
 }
 
+// A note for a device that is used for the first time: with PoCL, loading the model and the first
+// steps take minutes then. "" for others. An executor has some of its kernels compiled once it is
+// made, so this is called before.
+std::string note_of_first_use(const OpenOptions& options) {
+  const std::string name = options.gpu_layers == 0 ? "" : device_without_kernels(options.device);
+  return name.empty() ? ""
+                      : fmt::format("compiling kernels for {} (first use; kept in {})…", name,
+                                    cache_folder("gpu"));
+}
+
 // Options that show the progress and, before anything is loaded, report what is not as the user may
 // expect; with -v also where everything will lie, and how fast two devices can be.
 OpenOptions reporting_options(const ModelFlags& flags, ProgressBar& bar) {
   OpenOptions options = to_open_options(flags);
   options.progress = bar.of_bytes();
-  options.on_plan = [&flags](const MemoryPlan& plan) {
+  options.on_plan = [&flags, first_use = note_of_first_use(options)](const MemoryPlan& plan) {
+    if (!first_use.empty()) print_log(first_use);
     const bool is_shared = plan.devices.size() > 1;
     const bool is_elsewhere = plan.devices.front().device == flags.options.split &&
                               flags.options.device != flags.options.split &&

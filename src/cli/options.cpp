@@ -257,14 +257,9 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
       "generator of random numbers: philox, or mt19937, which draws as llama.cpp does (philox)");
   add_option(app, "-l,--logit-bias ID+BIAS", sampler.logit_bias,
              "add to a token's logit; ID-inf bans it; may be given several times");
-  add_list(
-      app, "--samplers LIST",
-      [&](const std::string& text) {
-        if (!text.empty()) sampler.order = text;
-        return "";
-      },
-      "the chain, names between ';' (penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;"
-      "temperature)");
+  add_option(app, "--samplers LIST", sampler.order,
+             "the chain, names between ';' (penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;"
+             "temperature)");
 }
 
 // Reads "1,2,3", "[1, 2, 3]" and "1 2 3" alike.

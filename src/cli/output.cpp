@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/output_path.h"
@@ -86,9 +87,7 @@ void write_json(const Json& json, int indent) { write_out(dump_json(json, indent
 
 // One line, so that scripts and logs can take a line as an error.
 void print_error(std::string_view message) {
-  std::string line(message);
-  std::ranges::replace(line, '\n', ' ');
-  fmt::print(stderr, "limpid: {}\n", for_terminal(line));
+  fmt::print(stderr, "limpid: {}\n", for_terminal(replaced(message, "\n", " ")));
 }
 
 // Fills a buffer on the stack and writes it at once: neither malloc nor stdio may be used here.
@@ -117,10 +116,7 @@ void set_json_log() { log_is_json = true; }
 // line of log of its own.
 void print_event(std::string_view line, std::string_view name, const Json& members) {
   if (log_is_json) return print_json_log(name, members);
-  std::string one_line(line);
-  for (size_t i = 0; (i = one_line.find('\n', i)) != std::string::npos;)
-    one_line.replace(i, 1, "\\n");
-  print_log(one_line);
+  print_log(replaced(line, "\n", "\\n"));
 }
 
 void print_log(std::string_view message, std::string_view style) {

@@ -41,59 +41,70 @@ struct Estimate {
 //
 // The text's tokens in chunks of n_ctx that do not overlap. The first half of each is context only;
 // where the tokenizer adds BOS, it replaces a chunk's first token.
+//
+// A step has at most the tokens of a batch, and as many as memory has room for their logits: the
+// halves of several chunks, or a part of one half.
 class Evaluation {
  public:
-  Evaluation(Model& model, const ModelFlags& flags, std::vector<TokenId> ids,
-             std::optional<TokenId> bos, int64_t n_ctx)
-      : model_(model), ids_(std::move(ids)), bos_(bos), n_ctx_(n_ctx), first_(n_ctx / 2) {
+  Evaluation(Model& model, const OpenOptions& options, std::vector<TokenId> ids,
+             std::optional<TokenId> bos)
+      : model_(model),
+        ids_(std::move(ids)),
+        bos_(bos),
+        n_ctx_(options.n_ctx),
+        first_(options.n_ctx / 2),
+        pool_(options.n_threads) {
     const auto row_bytes = static_cast<uint64_t>(model.spec().vocab_size) * sizeof(float);
-    const uint64_t chunk_bytes = row_bytes * static_cast<uint64_t>(n_ctx - first_);
-    const auto by_memory = static_cast<int64_t>(kMaxLogitBytes / chunk_bytes);
-    n_together_ = std::max<int64_t>(1, std::min(flags.options.n_batch / n_ctx, by_memory));
-    cache_ = model.make_cache(n_together_ * ((n_ctx + kKvBlock - 1) / kKvBlock) * kKvBlock,
-                              cache_dtype(flags.options.cache_type_k),
-                              cache_dtype(flags.options.cache_type_v));
-    pool_ = std::make_unique<ThreadPool>(to_open_options(flags).n_threads);
+    const auto by_memory = static_cast<int64_t>(kMaxLogitBytes / row_bytes);
+    const int64_t n_batch = std::clamp<int64_t>(by_memory, 1, options.n_batch);
+    n_together_ = std::max<int64_t>(1, n_batch / (n_ctx_ - first_));
+    n_at_once_ = n_batch / n_together_;
+    cache_ = model.make_cache(n_together_ * ((n_ctx_ + kKvBlock - 1) / kKvBlock) * kKvBlock,
+                              cache_dtype(options.cache_type_k), cache_dtype(options.cache_type_v));
   }
 
   int64_t n_chunks() const { return static_cast<int64_t>(ids_.size()) / n_ctx_; }
   int64_t n_together() const { return n_together_; }
 
-  // Evaluates chunks [begin, begin + n) in two passes: the context, then the tokens to predict.
+  // Evaluates chunks [begin, begin + n): the context, then the tokens that predict.
   void add_chunks(int64_t begin, int64_t n, Estimate& estimate) {
     std::vector<std::vector<TokenId>> chunks;
-    std::vector<StepItem> items;
-    for (int64_t i = 0; i < n; ++i) {
-      const auto start = ids_.begin() + (begin + i) * n_ctx_;
+    std::vector<StepItem> items(size_of(n));
+    for (StepItem& item : items) {
+      const auto start = ids_.begin() + (begin + std::ssize(chunks)) * n_ctx_;
       chunks.emplace_back(start, start + n_ctx_);
       if (bos_) chunks.back().front() = *bos_;
-      items.push_back({cache_->add_sequence(), std::span(chunks.back()).first(size_of(first_)),
-                       StepItem::Outputs::kNone});
+      item.sequence = cache_->add_sequence();
     }
-    model_.step(*cache_, items);
-    for (int64_t i = 0; i < n; ++i) {
-      items[size_of(i)].tokens = std::span(chunks[size_of(i)]).subspan(size_of(first_));
-      items[size_of(i)].outputs = StepItem::Outputs::kAll;
+    for (int64_t from = 0, to = 0; from < n_ctx_; from = to) {
+      const bool predicts = from >= first_;
+      to = std::min(from + n_at_once_, predicts ? n_ctx_ : first_);
+      for (size_t i = 0; i < items.size(); ++i) {
+        items[i].tokens = std::span(chunks[i]).subspan(size_of(from), size_of(to - from));
+        items[i].outputs = predicts ? StepItem::Outputs::kAll : StepItem::Outputs::kNone;
+      }
+      const auto logits = model_.step(*cache_, items);
+      if (predicts) add_rows(logits, begin, n, from, to, estimate);
     }
-    add_rows(model_.step(*cache_, items), begin, n, estimate);
     for (const StepItem& item : items) cache_->remove_sequence(item.sequence);
   }
 
  private:
   static size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
-  // Adds the predictions of n chunks. That from the last token of a chunk is not counted: the next
-  // token belongs to another chunk.
-  void add_rows(std::span<const float> logits, int64_t begin, int64_t n, Estimate& estimate) {
-    const int64_t n_counted = n_ctx_ - first_ - 1;  // of each chunk
+  // Adds the predictions from tokens [from, to) of n chunks. That from the last token of a chunk is
+  // not counted: the next token belongs to another chunk.
+  void add_rows(std::span<const float> logits, int64_t begin, int64_t n, int64_t from, int64_t to,
+                Estimate& estimate) {
+    const int64_t n_counted = std::min(to, n_ctx_ - 1) - from;  // of each chunk
     const auto vocab_size = size_of(model_.spec().vocab_size);
     std::vector<double> nll(size_of(n * n_counted));
-    pool_->for_each(n * n_counted, 1, [&](int64_t i) {
+    pool_.for_each(n * n_counted, 1, [&](int64_t i) {
       const int64_t chunk = i / n_counted;
       const int64_t place = i % n_counted;
-      const size_t row = size_of(chunk * (n_counted + 1) + place);
+      const size_t row = size_of(chunk * (to - from) + place);
       const auto scores = logits.subspan(row * vocab_size, vocab_size);
-      const TokenId next = ids_[size_of((begin + chunk) * n_ctx_ + first_ + place + 1)];
+      const TokenId next = ids_[size_of((begin + chunk) * n_ctx_ + from + place + 1)];
       // -log softmax(scores)[next]
       nll[size_of(i)] = log_sum_exp(scores) - scores[size_of(next)];
     });
@@ -110,10 +121,11 @@ class Evaluation {
   std::vector<TokenId> ids_;
   std::optional<TokenId> bos_;
   int64_t n_ctx_;
-  int64_t first_;
-  int64_t n_together_ = 1;
+  int64_t first_;  // that predicts
+  ThreadPool pool_;
+  int64_t n_together_ = 1;  // chunks
+  int64_t n_at_once_ = 1;   // tokens of each
   std::unique_ptr<KvCache> cache_;
-  std::unique_ptr<ThreadPool> pool_;
 };
 
 struct PerplexityFlags {
@@ -165,6 +177,11 @@ void run(PerplexityFlags& values) {
   LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
                "--chunks {}: must be positive", values.max_chunks);
   const std::string text = text_of(values);
+  LIMPID_CHECK(
+      ArgumentError, !text.empty(),
+      "the text is empty; perplexity at -c {} needs at least {} tokens: give a text (-p, -f "
+      "or standard input)",
+      n_ctx, 2 * static_cast<uint64_t>(n_ctx));
   const auto checkpoint = open_header(values.model);
   const auto tokenizer = tokenizer_from(*checkpoint);
   std::vector<TokenId> ids = tokenizer->encode(text);
@@ -175,8 +192,8 @@ void run(PerplexityFlags& values) {
                count(n_ids, "token"), n_ctx, 2 * static_cast<uint64_t>(n_ctx));
   const auto model = load_weights_only(values.model, checkpoint);
   const TokenizerSpec& spec = tokenizer->spec();
-  Evaluation evaluation(*model, values.model, std::move(ids),
-                        spec.add_bos ? spec.bos : std::nullopt, n_ctx);
+  Evaluation evaluation(*model, to_open_options(values.model), std::move(ids),
+                        spec.add_bos ? spec.bos : std::nullopt);
   const int64_t n_chunks = values.max_chunks > 0
                                ? std::min(values.max_chunks, evaluation.n_chunks())
                                : evaluation.n_chunks();

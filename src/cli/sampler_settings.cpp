@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace limpid::cli {
 namespace {
@@ -152,9 +153,7 @@ std::string_view set_sampler(std::string_view name, std::string_view value,
 
 // "temp 0, repeat-penalty 1.1" -> set_sampler("temp", "0"), set_sampler("repeat-penalty", "1.1")
 void set_samplers(std::string_view list, SamplerOptions& sampler) {
-  while (!list.empty()) {
-    const std::string_view entry = list.substr(0, list.find(", "));
-    list.remove_prefix(std::min(list.size(), entry.size() + 2));
+  for (const std::string& entry : split_list(list)) {
     const size_t space = std::min(entry.find(' '), entry.size());
     set_sampler(entry.substr(0, space), entry.substr(std::min(space + 1, entry.size())), sampler);
   }

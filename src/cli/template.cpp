@@ -7,8 +7,8 @@
 
 #include "base/json_text.h"
 #include "cli/command.h"
+#include "generate/chat_prompt.h"
 #include "model/tokenizer_from_metadata.h"
-#include "tokenizer/chat_template.h"
 
 namespace limpid::cli {
 namespace {
@@ -47,12 +47,10 @@ std::string token_of(const Checkpoint& checkpoint, std::string_view key) {
 
 // bos_token and eos_token as the checkpoint names them, by GGUF's keys or by its tokenizer's files.
 void set_tokens(const Checkpoint& checkpoint, TemplateInputs& inputs) {
+  if (has_tokenizer(checkpoint.attachments))
+    return add_bos_and_eos(inputs, tokenizer_spec_from(checkpoint));
   inputs.bos_token = token_of(checkpoint, "tokenizer.ggml.bos_token_id");
   inputs.eos_token = token_of(checkpoint, "tokenizer.ggml.eos_token_id");
-  if (!has_tokenizer(checkpoint.attachments)) return;
-  const TokenizerSpec spec = tokenizer_spec_from(checkpoint);
-  if (spec.bos) inputs.bos_token = spec.pieces[static_cast<size_t>(*spec.bos)];
-  if (spec.eos) inputs.eos_token = spec.pieces[static_cast<size_t>(*spec.eos)];
 }
 
 void declare(CLI::App& app, TemplateFlags& values) {

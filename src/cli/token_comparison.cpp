@@ -33,8 +33,7 @@ Side side_of(const TokenizedText& text) {
   const size_t begin = text.framed && spec.add_bos ? 1 : 0;
   const size_t end = ids.size() - (text.framed && spec.add_eos ? 1 : 0);
   Side side{ids.first(begin), ids.subspan(begin, end - begin), ids.subspan(end)};
-  bool strip =  // the tokenizer has put a blank before the text
-      spec.kind == TokenizerKind::kSentencePieceBpe && spec.space_prefix != SpacePrefix::kNone;
+  bool strip = spec.adds_space();
   for (const TokenId id : side.ids) {
     const std::string_view bytes = text.tokenizer->bytes_of(id, true);
     side.n_bytes.push_back(bytes.size() - (strip && bytes.starts_with(' ') ? 1 : 0));

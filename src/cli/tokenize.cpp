@@ -25,9 +25,8 @@ struct TokenizeFlags {
   ModelFlags model;
   std::optional<std::string> prompt;
   std::optional<std::string> file;
-  std::string special_list;
+  std::optional<std::string> special;
   std::string algorithm = "bpe";
-  bool special = false;
   bool no_bos = false;
   bool ids = false;
   bool pieces = false;
@@ -46,9 +45,9 @@ SpecialTokens allowed_tokens(const TokenizeFlags& values, const Tokenizer& token
   special.refuse_others = values.refuse_special;
   if (!values.special) return special;
   special.allow = SpecialTokens::Allow::kAll;
-  if (values.special_list.empty()) return special;
+  if (values.special->empty()) return special;
   special.allow = SpecialTokens::Allow::kList;
-  for (const std::string& name : CLI::detail::split(values.special_list, ',')) {
+  for (const std::string& name : CLI::detail::split(*values.special, ',')) {
     TokenId number = -1;
     const bool is_number = read_value(name, Range{.least = 0}, number).empty();
     const std::optional<TokenId> found = tokenizer.find(name);
@@ -177,8 +176,8 @@ void declare(CLI::App& app, TokenizeFlags& values) {
   add_switch(app, "--json", values.json, "all three as JSON");
   add_switch(app, "--jsonl", values.jsonl, "each line in is a JSON string, each line out its ids");
   add_switch(app, "--no-bos", values.no_bos, "leave BOS and EOS out");
-  add_optional_text(app, "--special [LIST]", values.special, values.special_list,
-                    "parse control tokens in the text: all, or the names in LIST");
+  may_lack_value(add_option(app, "--special [LIST]", values.special,
+                            "parse control tokens in the text: all, or the names in LIST"));
   add_option(app, "--tokenizer-algorithm NAME", values.algorithm,
              "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
              "far that is from the model's own");

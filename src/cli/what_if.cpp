@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -71,6 +72,18 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
   }
 }
 
+// Throws ArgumentError where the norm of `direction` is beyond f32. The model's own norms would
+// then turn its stream into zeros, and give probabilities that look like any others.
+void check_direction(std::span<const float> direction, float strength) {
+  double squares = 0;
+  for (const float x : direction) squares += static_cast<double>(x) * x;
+  LIMPID_CHECK(
+      ArgumentError, !(squares > std::numeric_limits<float>::max()),
+      "--strength {}: so much of the direction is too large for the model's numbers (f32); "
+      "give a smaller one",
+      strength);
+}
+
 // The direction from text B to text A: the difference of the part's values at the last token of
 // each.
 void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
@@ -87,7 +100,8 @@ void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
     edit.everywhere = row_of(plus[i], std::ssize(towards) - 1, std::ssize(towards));
     const auto b = row_of(minus[i], std::ssize(away) - 1, std::ssize(away));
     for (size_t j = 0; j < b.size(); ++j)
-      edit.everywhere[j] = static_cast<float>(values.strength) * (edit.everywhere[j] - b[j]);
+      edit.everywhere[j] = values.strength * (edit.everywhere[j] - b[j]);
+    check_direction(edit.everywhere, values.strength);
     edits.push_back(std::move(edit));
   }
 }

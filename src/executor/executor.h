@@ -316,7 +316,7 @@ class Executor {
   // Shows an activation as one part, where it lies or copied to the host.
   void show_whole(const Activation& y, const SeePart& see);
 
-  // Tells the name of an activation, for executors that show what a step computes (a tap, a
+  // Tells the name of an activation, for executors that show what a step computes (a probe, a
   // trace); others ignore it. layer -1: outside the blocks.
   virtual void observe(Place /*place*/, int64_t /*layer*/, const Activation& /*x*/) {}
   // Called before `observe`. An executor that intervenes may put another activation of the same

@@ -1,4 +1,4 @@
-// The places of a forward pass that have a name: where taps look, and where interventions replace
+// The places of a forward pass that have a name: where probes look, and where interventions replace
 // what they find.
 #pragma once
 

@@ -10,8 +10,6 @@ constexpr float kQuiet = 0.01F;
 constexpr int64_t kRowsPerThread = 16;
 constexpr int64_t kColumnsAtOnce = 256;
 
-size_t size_of(int64_t n) { return static_cast<size_t>(n); }
-
 }  // namespace
 
 ActivationSizes::ActivationSizes(int64_t n_layers, ThreadPool& pool)

@@ -15,11 +15,17 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kChunk = 64;
-// Where the parts of a model lie (ModelPart::place).
+// Where a part lies and what it is called, by ModelPart::Kind. A head has its number in its name.
+struct KindOfPart {
+  Place place;
+  std::string_view name;
+};
+constexpr KindOfPart kKinds[] = {{Place::kFfnResidual, ""},
+                                 {Place::kAttnOutput, "attn"},
+                                 {Place::kAttnHeads, "H"},
+                                 {Place::kFfnOutput, "mlp"}};
 constexpr PlaceSet kPlacesOfParts(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads,
                                   Place::kFfnOutput);
-
-size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
 // "12" is 12; "", "-1", "1.5" and "12a" are not whole numbers.
 std::optional<int64_t> whole_number(std::string_view text) {
@@ -57,16 +63,15 @@ class Runner {
 
   void step(std::span<const int32_t> ids) {
     streams.clear();
-    run_.probe.set_observer(PlaceSet(Place::kEmbedding, Place::kFfnResidual),
-                            [this](Place, int64_t, std::span<const float> values) {
-                              streams.emplace_back(values.begin(), values.end());
-                            });
+    const Observing watch(run_.probe, PlaceSet(Place::kEmbedding, Place::kFfnResidual),
+                          [this](Place, int64_t, std::span<const float> values) {
+                            streams.emplace_back(values.begin(), values.end());
+                          });
     set_edits(run_.model, run_.probe, run_.edits);
     const StepItem item{sequence_, ids, StepItem::Outputs::kAll};
     const auto result = run_.model.step(*cache_, {&item, 1});
     logits.assign(result.begin(), result.end());
     set_edits(run_.model, run_.probe, {});
-    run_.probe.set_observer({}, {});
   }
 
   std::vector<std::vector<float>> streams;  // the embedding, and after each block [n, d_model]
@@ -118,18 +123,7 @@ std::vector<Contrast::Change> largest_changes(const TwoPredictions& two, int64_t
 
 }  // namespace
 
-Place ModelPart::place() const {
-  switch (kind) {
-    case Kind::kAttention:
-      return Place::kAttnOutput;
-    case Kind::kHead:
-      return Place::kAttnHeads;
-    case Kind::kMlp:
-      return Place::kFfnOutput;
-    default:
-      return Place::kFfnResidual;
-  }
-}
+Place ModelPart::place() const { return kKinds[static_cast<size_t>(kind)].place; }
 
 std::pair<int64_t, int64_t> ModelPart::columns(const DecoderSpec& spec) const {
   if (kind != Kind::kHead) return {0, spec.d_model};
@@ -137,16 +131,9 @@ std::pair<int64_t, int64_t> ModelPart::columns(const DecoderSpec& spec) const {
 }
 
 std::string ModelPart::name() const {
-  switch (kind) {
-    case Kind::kAttention:
-      return fmt::format("L{}.attn", layer);
-    case Kind::kHead:
-      return fmt::format("L{}.H{}", layer, head);
-    case Kind::kMlp:
-      return fmt::format("L{}.mlp", layer);
-    default:
-      return fmt::format("L{}", layer);
-  }
+  if (kind == Kind::kStream) return fmt::format("L{}", layer);
+  return fmt::format("L{}.{}{}", layer, kKinds[static_cast<size_t>(kind)].name,
+                     kind == Kind::kHead ? std::to_string(head) : "");
 }
 
 std::optional<NameInLayer> name_in_layer(std::string_view name) {
@@ -161,16 +148,13 @@ std::optional<NameInLayer> name_in_layer(std::string_view name) {
 
 std::optional<ModelPart> parse_part(std::string_view name) {
   using Kind = ModelPart::Kind;
-  constexpr std::pair<std::string_view, Kind> kNames[] = {{"", Kind::kStream},
-                                                          {"attn", Kind::kAttention},
-                                                          {"attention", Kind::kAttention},
-                                                          {"mlp", Kind::kMlp}};
   const auto named = name_in_layer(name);
   if (!named) return std::nullopt;
   const auto [layer, rest] = *named;
-  for (const auto& [own, kind] : kNames) {
-    const ModelPart part{kind, layer};
-    if (rest == own || rest == place_name(part.place())) return part;
+  if (rest == "attention") return ModelPart{Kind::kAttention, layer};
+  for (const Kind kind : {Kind::kStream, Kind::kAttention, Kind::kMlp}) {
+    const auto& [place, own] = kKinds[static_cast<size_t>(kind)];
+    if (rest == own || rest == place_name(place)) return ModelPart{kind, layer};
   }
   const auto head = rest.starts_with('H') ? whole_number(rest.substr(1)) : std::nullopt;
   if (!head) return std::nullopt;
@@ -208,7 +192,7 @@ std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& pro
                                                 std::span<const ModelPart> parts,
                                                 std::span<const int32_t> token_ids) {
   std::vector<std::vector<float>> values(parts.size());
-  probe.set_observer(kPlacesOfParts, [&](Place place, int64_t layer, std::span<const float> seen) {
+  const auto see = [&](Place place, int64_t layer, std::span<const float> seen) {
     const int64_t n_cols = std::ssize(seen) / std::ssize(token_ids);
     for (size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].layer != layer || parts[i].place() != place) continue;
@@ -218,11 +202,11 @@ std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& pro
                          seen.begin() + row * n_cols + end);
       }
     }
-  });
+  };
+  const Observing watch(probe, kPlacesOfParts, see);
   const auto cache = model.make_cache(std::ssize(token_ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kNone};
   model.step(*cache, {&item, 1});
-  probe.set_observer({}, {});
   return values;
 }
 

@@ -26,8 +26,6 @@ constexpr int64_t kRowsPerThread = 16;
 // diagonal.
 constexpr int64_t kAttentionRows = 64;
 
-size_t size_of(int64_t n) { return static_cast<size_t>(n); }
-
 }  // namespace
 
 class Explainer::Work {
@@ -86,7 +84,13 @@ class Explainer::Work {
                         StepItem::Outputs::kNone};
     sizes_.begin(end_ - begin_);
     begin_attribution();
-    const Watch watch(*this);
+    const Observing watch(
+        probe_,
+        PlaceSet(Place::kEmbedding, Place::kQuery, Place::kKey, Place::kAttnHeads,
+                 Place::kAttnOutput, Place::kFfnHidden, Place::kFfnOutput, Place::kFfnResidual),
+        [this](Place place, int64_t layer, std::span<const float> values) {
+          see(place, layer, values);
+        });
     model_.step(*cache_, {&item, 1});
     add_predictions();
     for (LensLayer& lens : result_.lens) add_lens(lens);
@@ -109,25 +113,6 @@ class Explainer::Work {
     keys_ = LayerRows(spec_.n_layers, n_tokens_ * spec_.n_kv_heads * spec_.head_dim, pool_);
     streams_ = LayerRows(spec_.n_layers + 1, n_batch * spec_.d_model, pool_);
   }
-
-  // Observes from here to the end of the chunk, also when a step throws.
-  class Watch {
-   public:
-    explicit Watch(Work& explainer) : probe_(explainer.probe_) {
-      probe_.set_observer(
-          PlaceSet(Place::kEmbedding, Place::kQuery, Place::kKey, Place::kAttnHeads,
-                   Place::kAttnOutput, Place::kFfnHidden, Place::kFfnOutput, Place::kFfnResidual),
-          [&explainer](Place place, int64_t layer, std::span<const float> values) {
-            explainer.see(place, layer, values);
-          });
-    }
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
-    ~Watch() { probe_.set_observer({}, {}); }
-
-   private:
-    ProbeExecutor& probe_;
-  };
 
   void see(Place place, int64_t layer, std::span<const float> values) {
     const auto keep = [&](LayerRows& rows, size_t of) {

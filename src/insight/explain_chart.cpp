@@ -110,11 +110,15 @@ std::string title_of(const Shown& of, std::string_view what, const Attribution& 
                      of.label(parts.token), parts.logit, parts.position, of.label(after));
 }
 
+const Attribution& last_parts(const Explanation& explanation) {
+  LIMPID_CHECK(ArgumentError, !explanation.parts.empty(), "no logit was attributed");
+  return explanation.parts.back();
+}
+
 // Two curves over the layers: bars would need signs.
 std::string parts_chart(const Shown& of) {
   const Explanation& explanation = of.explanation;
-  LIMPID_CHECK(ArgumentError, !explanation.parts.empty(), "no logit was attributed");
-  const Attribution& last = explanation.parts.back();
+  const Attribution& last = last_parts(explanation);
   std::vector<SvgPoint> attention;
   std::vector<SvgPoint> mlps;
   double low = 0;
@@ -150,8 +154,7 @@ std::string parts_chart(const Shown& of) {
 // One ink for each sign; the strongest part is the darkest.
 std::string part_heads_chart(const Shown& of) {
   const Explanation& explanation = of.explanation;
-  LIMPID_CHECK(ArgumentError, !explanation.parts.empty(), "no logit was attributed");
-  const Attribution& last = explanation.parts.back();
+  const Attribution& last = last_parts(explanation);
   double most = 0;
   for (const float part : last.heads) most = std::max(most, std::abs(static_cast<double>(part)));
   if (!(most > 0)) most = 1;

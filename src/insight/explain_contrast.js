@@ -95,14 +95,8 @@ function distanceChart(distance) {
                             ""));
   const x = (i) => left + i / Math.max(1, distance.length - 1) * (width - left - 12);
   const y = (value) => top + (1 - value / high) * (height - top - bottom);
-  for (const share of [0, 0.5, 1]) {
-    svg.append(
-        drawn(
-            "line", {x1: left, x2: width, y1: y(share * high), y2: y(share * high), class: "grid"}),
-        drawn(
-            "text", {x: left - 6, y: y(share * high) + 4, "text-anchor": "end", class: "faint"},
-            `${(100 * share * high).toPrecision(2)} %`));
-  }
+  for (const value of [0, 0.5 * high, high])
+    svg.append(...gridLine(left, width, y(value), `${(100 * value).toPrecision(2)} %`));
   svg.append(drawn("polyline", {
     fill: "none",
     stroke: "var(--blue)",
@@ -111,12 +105,8 @@ function distanceChart(distance) {
         distance.map((value, i) => Number.isFinite(value) ? `${x(i)},${y(value)}` : "").join(" ")
   }));
   for (let i = 0; i < distance.length; i += Math.ceil(distance.length / 12))
-    svg.append(drawn(
-        "text", {x: x(i), y: height - 18, "text-anchor": "middle", class: "faint"},
-        i === 0 ? "e" : i - 1));
-  svg.append(drawn(
-      "text", {x: (left + width) / 2, y: height - 2, "text-anchor": "middle", class: "faint"},
-      "layer (e: embedding)"));
+    svg.append(faintText(x(i), height - 18, i === 0 ? "e" : i - 1));
+  svg.append(faintText((left + width) / 2, height - 2, "layer (e: embedding)"));
   return svg;
 }
 

@@ -97,6 +97,16 @@ function drawn(tag, attributes, text) {
 function picture(width, height, label) {
   return drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
 }
+function faintText(x, y, text, anchor = "middle") {
+  return drawn("text", {x, y, "text-anchor": anchor, class: "faint"}, text);
+}
+// A line across a picture, from `left` on, with its number.
+function gridLine(left, width, y, number, kind = "grid") {
+  return [
+    drawn("line", {x1: left, x2: width, y1: y, y2: y, class: kind}),
+    faintText(left - 6, y + 4, number, "end")
+  ];
+}
 
 // A token's text with signs for what cannot be seen.
 const signs = {

@@ -290,18 +290,12 @@ function drawSizes(change) {
   const y = (log) => top + (high - log) / (high - low) * (height - top - bottom);
   const svg = picture(width, height, describeSizes());
   for (let power = low; power <= high; ++power) {
-    svg.append(
-        drawn("line", {x1: left, x2: width, y1: y(power), y2: y(power), class: "grid"}),
-        drawn(
-            "text", {x: left - 6, y: y(power) + 4, "text-anchor": "end", class: "faint"},
-            String(10 ** power >= 1 ? 10 ** power : (10 ** power).toPrecision(1))));
+    const number = 10 ** power >= 1 ? 10 ** power : (10 ** power).toPrecision(1);
+    svg.append(...gridLine(left, width, y(power), number));
   }
   for (let layer = 0; layer < data.n_layers; layer += Math.ceil(data.n_layers / 12))
-    svg.append(drawn(
-        "text", {x: x(layer), y: height - 20, "text-anchor": "middle", class: "faint"}, layer));
-  svg.append(drawn(
-      "text", {x: (left + width) / 2, y: height - 4, "text-anchor": "middle", class: "faint"},
-      "layer"));
+    svg.append(faintText(x(layer), height - 20, layer));
+  svg.append(faintText((left + width) / 2, height - 4, "layer"));
   for (const {color, dashes, strong, points} of curves) {
     svg.append(drawn("polyline", {
       fill: "none",

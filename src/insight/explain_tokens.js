@@ -343,17 +343,8 @@ function layerBars(parts, attention, mlps) {
   defs.append(hatch);
   svg.append(defs);
   for (const value of [low, 0, high]) {
-    svg.append(
-        drawn("line", {
-          x1: left,
-          x2: width,
-          y1: y(value),
-          y2: y(value),
-          class: value === 0 ? "axis" : "grid"
-        }),
-        drawn(
-            "text", {x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "faint"},
-            value === 0 ? "0" : signed(value, 1)));
+    const [number, kind] = value === 0 ? ["0", "axis"] : [signed(value, 1), "grid"];
+    svg.append(...gridLine(left, width, y(value), number, kind));
   }
   const slot = (width - left) / (data.n_layers + 1);
   const bar = (x, w, value, fill) => isNaN(value) || svg.append(drawn("rect", {
@@ -370,17 +361,10 @@ function layerBars(parts, attention, mlps) {
   });
   const every = Math.ceil(data.n_layers / 12);
   for (let layer = 0; layer < data.n_layers; layer += every)
-    svg.append(drawn(
-        "text",
-        {x: left + slot * (layer + 1.5), y: height - 18, "text-anchor": "middle", class: "faint"},
-        layer));
+    svg.append(faintText(left + slot * (layer + 1.5), height - 18, layer));
   svg.append(
-      drawn(
-          "text", {x: left + slot * 0.5, y: height - 18, "text-anchor": "middle", class: "faint"},
-          "e"),
-      drawn(
-          "text", {x: (left + width) / 2, y: height - 2, "text-anchor": "middle", class: "faint"},
-          "layer (e: embedding)"));
+      faintText(left + slot * 0.5, height - 18, "e"),
+      faintText((left + width) / 2, height - 2, "layer (e: embedding)"));
   [["attention", "var(--blue)"], ["MLP", "url(#hatch)"]].forEach(([name, fill], i) => {
     svg.append(
         drawn("rect", {x: left + 110 * i, y: 4, width: 14, height: 12, fill}),

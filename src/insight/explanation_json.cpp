@@ -12,8 +12,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// As OpenAI's log-probabilities do, "bytes" has a list of numbers. It is there where the text does
+// not say what the bytes are: in a part of a character, and in NUL.
 Json token_to_json(const Tokenizer* tokenizer, int32_t id) {
-  return {{"id", id}, {"text", token_text(tokenizer, id)}};
+  Json json = {{"id", id}, {"text", token_text(tokenizer, id)}};
+  const std::string bytes = token_bytes(tokenizer, id);
+  if (!is_clean_utf8(bytes)) json["bytes"] = std::vector<uint8_t>(bytes.begin(), bytes.end());
+  return json;
 }
 
 Json predictions_to_json(std::span<const Prediction> predictions, const Tokenizer* tokenizer) {

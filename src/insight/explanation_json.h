@@ -18,7 +18,8 @@ std::string token_bytes(const Tokenizer* tokenizer, int32_t id);
 // Control characters stay.
 std::string token_text(const Tokenizer* tokenizer, int32_t id);
 
-// [{"id": 3, "text": "a", "p": 0.31}, …]
+// [{"id": 3, "text": "a", "p": 0.31}, …]. Here and below, a token whose bytes are not UTF-8 also
+// has "bytes": [226, 130].
 nlohmann::ordered_json chances_to_json(std::span<const TokenChance> chances,
                                        const Tokenizer* tokenizer);
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "executor/delegating_executor.h"
@@ -40,6 +41,21 @@ class ProbeExecutor final : public DelegatingExecutor {
   Observer observer_;
   Intervention intervention_;
   std::vector<float> values_;  // the copy that a function sees
+};
+
+// Observes until the end of the scope, also where a step throws.
+class Observing {
+ public:
+  Observing(ProbeExecutor& probe, PlaceSet places, ProbeExecutor::Observer observer)
+      : probe_(probe) {
+    probe.set_observer(places, std::move(observer));
+  }
+  Observing(const Observing&) = delete;
+  Observing& operator=(const Observing&) = delete;
+  ~Observing() { probe_.set_observer({}, {}); }
+
+ private:
+  ProbeExecutor& probe_;
 };
 
 }  // namespace limpid

@@ -76,6 +76,8 @@ class Ranking {
   std::vector<RankedNumber> kept_;
 };
 
+inline size_t size_of(int64_t n) { return static_cast<size_t>(n); }
+
 // Row i of values [n_rows, n_cols].
 inline std::span<const float> row_of(std::span<const float> values, int64_t i, int64_t n_cols) {
   return values.subspan(static_cast<size_t>(i * n_cols), static_cast<size_t>(n_cols));

@@ -78,17 +78,17 @@ Trace read_trace(const Checkpoint& checkpoint) {
 Trace trace_model(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids) {
   Trace trace{{token_ids.begin(), token_ids.end()}, {}};
   const int64_t n_rows = std::ssize(token_ids);
-  probe.set_observer(kTraced, [&](Place place, int64_t layer, std::span<const float> values) {
-    trace.observations.push_back({std::string(place_name(place)),
-                                  layer,
-                                  n_rows,
-                                  std::ssize(values) / n_rows,
-                                  {values.begin(), values.end()}});
-  });
+  const Observing watch(probe, kTraced,
+                        [&](Place place, int64_t layer, std::span<const float> values) {
+                          trace.observations.push_back({std::string(place_name(place)),
+                                                        layer,
+                                                        n_rows,
+                                                        std::ssize(values) / n_rows,
+                                                        {values.begin(), values.end()}});
+                        });
   const auto cache = model.make_cache(n_rows, DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kAll};
   model.step(*cache, {&item, 1});
-  probe.set_observer({}, {});
   return trace;
 }
 

@@ -39,6 +39,30 @@ TEST(BenchReport, HasNoLimitOfBf16WhereNoneWasMeasured) {
   EXPECT_TRUE(report_of(result, 100e9).at("limit_bf16_flops_per_second").is_null());
 }
 
+// Memory's limit is not that of a cache: the share of it may be above 100 %.
+TEST(BenchReport, HasNoShareOfTheReadLimitForWeightsInTheCache) {
+  BenchResult result;
+  result.seconds = {1.0};
+  result.n_bytes = 80e9;
+  result.ops = {{.op = "linear", .n_calls = 1, .seconds = 1, .n_weight_bytes = 80'000'000'000}};
+  BenchReport report;
+  report.n_bytes = 1 << 20;
+  report.limits = {.n_threads = 1, .read_bytes_per_second = 40e9, .flops_per_second = {}};
+  report.results = {result};
+  EXPECT_EQ(to_markdown(report).find("in cache"), std::string::npos);
+  report.machine.cache_bytes = 2 << 20;
+  const std::string text = to_markdown(report);
+  EXPECT_NE(text.find("| 80.00 | in cache |"), std::string::npos) << text;
+  EXPECT_EQ(text.find("200 %"), std::string::npos) << text;
+}
+
+TEST(BenchReport, LimitsHaveUnits) {
+  EXPECT_EQ(rates_text({.n_threads = 1,
+                        .read_bytes_per_second = 20e9,
+                        .flops_per_second = {.f32 = 80e9, .bf16 = 40e9, .int8 = 70e9}}),
+            "20.0 GB/s read, 80 GFLOP/s f32, 40 GFLOP/s bf16, 70 GOP/s int8");
+}
+
 TEST(BenchReport, DoublesTheQuotesOfATextInCsv) {
   BenchResult result;
   result.seconds = {1.0};

@@ -30,7 +30,12 @@ TEST(ErrorWords, PartsOfTheLibraryAreNotNamed) {
 TEST(ErrorWords, AdviceIsForEveryCommand) {
   EXPECT_EQ(in_program_words(UnsupportedError("a file in f16, or set "
                                               "PlanOptions::allow_requantize")),
-            "a file in f16, or make the file with limpid quantize --allow-requantize");
+            "a file in f16, or make the file by limpid convert or limpid quantize with "
+            "--allow-requantize");
+  EXPECT_EQ(in_program_words(ResourceError("[cuda] NVIDIA's driver finds no GPU; name a device "
+                                           "that is here (OpenOptions::device): cpu, opencl")),
+            "NVIDIA's driver finds no GPU; see limpid doctor, or name a device that is here "
+            "(--device): cpu, opencl");
   EXPECT_EQ(in_program_words(ResourceError("[server] cannot listen on 127.0.0.1 port 80: "
                                            "Address already in use")),
             "cannot listen on 127.0.0.1 port 80: another program has the port; choose one with "

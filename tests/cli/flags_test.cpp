@@ -1,5 +1,6 @@
 #include "cli/flags.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -17,13 +18,12 @@ struct Values {
   std::string cache_type;
   std::string file;
   std::vector<std::string> prompts;
-  std::string special_list;
   int64_t count = 0;
   std::optional<int64_t> limit;
   double temperature = 0.8;
   bool single_turn = false;
   bool shift = false;
-  bool special = false;
+  std::optional<std::string> special;
 };
 
 // The message of the ArgumentError that parsing throws, or "".
@@ -38,7 +38,7 @@ std::string parse(Values& values, const Arguments& arguments) {
   add_option(app, "--temp X", values.temperature, "a number");
   add_switch(app, "-st,--single-turn", values.single_turn, "once");
   add_switch(app, "--shift,!--no-shift", values.shift, "shift", "LIMPID_TEST_SHIFT");
-  add_optional_text(app, "--special [LIST]", values.special, values.special_list, "special");
+  may_lack_value(add_option(app, "--special [LIST]", values.special, "special"));
   try {
     cli::parse(app, "say", arguments);
   } catch (const ArgumentError& error) {
@@ -129,10 +129,9 @@ TEST(Flags, OptionalValue) {
   Values without;
   Values with;
   EXPECT_EQ(parse(without, {"--special", "-st"}), "");
-  EXPECT_TRUE(without.special);
-  EXPECT_TRUE(without.special_list.empty());
+  EXPECT_EQ(without.special, "");
   EXPECT_EQ(parse(with, {"--special", "<a>,<b>", "-st"}), "");
-  EXPECT_EQ(with.special_list, "<a>,<b>");
+  EXPECT_EQ(with.special, "<a>,<b>");
   EXPECT_TRUE(with.single_turn);
 }
 
@@ -151,7 +150,10 @@ TEST(Flags, WrongValuesAreErrors) {
   EXPECT_EQ(parse(values, {"-n99999999999999999999"}), "-n: '99999999999999999999' is too large");
   EXPECT_EQ(parse(values, {"-n", "-2"}), "-n: -2 must be at least -1");
   EXPECT_EQ(parse(values, {"--limit", "21"}), "--limit: 21 must be in [0, 20]");
-  EXPECT_EQ(parse(values, {"--temp", ""}), "--temp: '' is not a number");
+  for (const char* option : {"-n", "--temp", "-ctk", "-f"}) {
+    EXPECT_EQ(parse(values, {option, ""}),
+              fmt::format("{} '': the value is empty; give one, or leave the option out", option));
+  }
   EXPECT_EQ(parse(values, {"--temp", "nan"}), "--temp: 'nan' is not a number");
   EXPECT_EQ(parse(values, {"--temp", "-inf"}), "--temp: '-inf' is not a finite number");
   EXPECT_EQ(parse(values, {"--temp", "1e400"}), "--temp: '1e400' is too large");
@@ -225,7 +227,7 @@ TEST(Flags, AnOptionGivenTwiceTakesTheLast) {
   EXPECT_EQ(values.temperature, 0.2);
   EXPECT_TRUE(values.single_turn);
   EXPECT_FALSE(values.shift);
-  EXPECT_EQ(values.special_list, "y");
+  EXPECT_EQ(values.special, "y");
   EXPECT_EQ(parse(values, {"-p", "a", "-p", "b"}), "");
   EXPECT_EQ(values.prompts, (std::vector<std::string>{"a", "b"}));
 }

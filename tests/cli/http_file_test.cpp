@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "checkpoint/temp_file.h"
+#include "expect_error.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -59,13 +60,9 @@ TEST(HttpGet, GivesTheBody) {
 
 TEST(HttpGet, ALongerBodyIsRefused) {
   const Server server("hello");
-  try {
-    http_get(server.request(), 4);
-    FAIL() << "taken";
-  } catch (const ResourceError& error) {
-    EXPECT_EQ(error.what(),
-              "cannot fetch " + server.request().url + ": the answer is longer than 4 bytes");
-  }
+  expect_error<ResourceError>(
+      [&] { http_get(server.request(), 4); },
+      {"cannot fetch " + server.request().url + ": the answer is longer than 4 bytes"});
 }
 
 TEST(HttpFetch, WhatProgressThrowsReachesTheCaller) {

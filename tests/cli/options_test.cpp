@@ -67,11 +67,11 @@ TEST(GenerationFlags, LogitBias) {
 
 TEST(GenerationFlags, OfAllKindsArriveInTheOptions) {
   GenerationFlags values;
-  EXPECT_EQ(generate({"-n", "-2", "--stop", "a", "-r", "b", "--ignore-eos", "--context-shift",
-                      "--keep", "-1", "--special", "-s", "7", "--temp", "0.25", "--samplers",
-                      "temperature", "--samplers", ""},
-                     values),
-            "");
+  EXPECT_EQ(
+      generate({"-n", "-2", "--stop", "a", "-r", "b", "--ignore-eos", "--context-shift", "--keep",
+                "-1", "--special", "-s", "7", "--temp", "0.25", "--samplers", "temperature"},
+               values),
+      "");
   const GenerationOptions& options = values.options;
   EXPECT_EQ(options.n_predict, -2);
   EXPECT_EQ(options.stop, (std::vector<std::string>{"a", "b"}));

@@ -18,7 +18,7 @@ TEST(SamplerSettings, AreReadByTheNamesOfTheirFlags) {
   EXPECT_EQ(sampler.top_k, 7);
   EXPECT_EQ(sampler.repeat_penalty, 1.5F);
   EXPECT_EQ(sampler.seed, 9'000'000'000);
-  for (const char* wrong : {"temp", "temp x", "temp 1x", "top-k 1.5", "tmep 1", "temp 1,top-k 2"}) {
+  for (const char* wrong : {"temp", "temp x", "temp 1x", "top-k 1.5", "tmep 1"}) {
     EXPECT_THROW(set_samplers(wrong, sampler), ArgumentError) << wrong;
   }
 }

@@ -105,6 +105,15 @@ class Convert(unittest.TestCase):
         fields = gguf.GGUFReader(self.convert(copy, "named.gguf")).fields
         self.assertEqual(fields["tokenizer.chat_template.tool_use"].contents(), "with tools")
 
+    def test_a_link_to_a_file_stays_a_link(self):
+        target = self.path("target.gguf")
+        self.path("link.gguf").symlink_to(target.name)
+        for _ in range(2):  # the target is not there at first
+            link = self.convert(self.source, "link.gguf")
+            self.assertTrue(link.is_symlink())
+            self.assertTrue(target.read_bytes().startswith(b"GGUF"))
+            target.write_bytes(b"old")
+
     def test_another_model_s_files_are_not_overwritten(self):
         folder = self.convert(self.source, "hf", "--to", "safetensors")
         meta = self.convert(self.source, "meta", "--to", "pth")

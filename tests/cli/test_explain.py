@@ -141,6 +141,7 @@ class Explain(unittest.TestCase):
                 ("-p", "a", "--svg", "distance"),
                 "--svg distance draws two runs: give --ablate, --patch",
             ),
+            (("-p", "a", "--svg", "part-heads", "--parts", 0), "and --parts 0 attributes none"),
             (("-p", "a", "--json", "--svg", "lens"), "give one of --json and --svg"),
             (("-p", "a", "--ablate", "L9.mlp"), "part 'L9.mlp': the model has layers 0 to 4"),
             (("-p", "a", "--ablate", "mlp"), "is not of the form L3, L3.attn, L3.mlp or L3.H5"),
@@ -153,7 +154,7 @@ class Explain(unittest.TestCase):
             (("-p", "a", "--positions", 0), "--positions requires --patch"),
             (("-p", "a", "--ablate", ",L3"), "--ablate ',L3': a name is empty; give parts"),
             (("-p", "a", "--ablate", "L3, "), "--ablate 'L3, ': a name is empty"),
-            (("-p", "a", "--ablate", ""), "--ablate '': a name is empty"),
+            (("-p", "a", "--ablate", ""), "--ablate '': the value is empty"),
             (("-p", "a", "--ablate", "L1.query"), "is not of the form L3, L3.attn"),
         ):
             code, _, errors = limpid_program.outcome("explain", *MODEL, *options)
@@ -217,8 +218,12 @@ class Explain(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             vocabulary = hostile_vocabulary(pathlib.Path(folder) / "tok.bin", (b"\xe2\n",))
             model = ("-m", STORIES / "stories260K.bin", "--tokenizer", vocabulary)
-            report = limpid_program.run("explain", *model, "--ids", "1,511,300").decode()
+            given = ("explain", *model, "--ids", "1,511,300")
+            report = limpid_program.run(*given).decode()
+            plain, part, _ = limpid_program.run_json(*given, "--no-measure", "--json")["tokens"]
         self.assertIn(r' "\xe2\n" ', report)
+        self.assertEqual(part, {"id": 511, "text": r"\xe2\x0a", "bytes": [0xE2, 0x0A]})
+        self.assertNotIn("bytes", plain)
 
     def test_one_is_not_many(self):
         _, _, log = limpid_program.outcome("explain", *MODEL, "--ids", "1")
@@ -245,9 +250,15 @@ class Explain(unittest.TestCase):
         found = json.loads(explain("-p", TEXT, "--steer", " happy", "--minus", " sad", "--json"))
         self.assertEqual(found["what_if"]["first_layer"], 2)
 
-    def test_too_strong_a_direction_is_not_called_no_change(self):
-        report = explain("-p", TEXT, "--steer", "a", "--minus", "b", "--strength", "1e60")
-        self.assertIn("after the last token: probabilities that are not numbers", report)
+    def test_too_strong_a_direction_is_an_error(self):
+        given = ("explain", *MODEL, "-p", TEXT, "--steer", "a", "--minus", "b", "--strength")
+        for strength, problem in (
+            ("1e30", "--strength 1e+30: so much of the direction is too large"),
+            ("1e60", "--strength: '1e60' is too large"),
+        ):
+            code, _, errors = limpid_program.outcome(*given, strength)
+            self.assertEqual(code, 1)
+            self.assertIn(problem, errors)
 
 
 class Times(unittest.TestCase):

@@ -53,6 +53,16 @@ class Measures(unittest.TestCase):
         error = numpy.exp(numpy.mean(nll)) * numpy.std(nll) / numpy.sqrt(len(nll) - 1)
         self.assertAlmostEqual(result["error"], float(error), places=4)
 
+    def test_perplexity_takes_no_more_tokens_at_once_than_the_batch(self):
+        """A step has halves of several chunks, or 5 tokens of one."""
+        given = ("perplexity", "-m", TINY, "-p", "the world is in the hello and " * 20, "-c", 32)
+        found = set()
+        for options, n_chunks in ((("-ub", 32), 2), (("-ub", 5), 1), (("-b", 5), 1)):
+            code, out, err = output(*given, *options, "--json")
+            self.assertEqual((code, err.split("]")[0]), (0, f"[{n_chunks}"), err)
+            found.add(json.loads(out)["perplexity"])
+        self.assertEqual(len(found), 1, found)
+
     def test_bench_reports_what_it_ran(self):
         code, out, err = output(
             "bench",
@@ -139,6 +149,10 @@ class Measures(unittest.TestCase):
         text = output("inspect", TINY, "--products", "f16")[1]
         self.assertIn("not runnable: products of f16 are for GPUs", text)
         self.assertIn("name another device (--device)", text)
+        broken = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "broken.gguf"
+        template = b"{% for message"
+        broken.write_bytes(TINY.read_bytes().replace(template, b"{% fox message", 1))
+        self.assertIn("the chat template does not parse: ", output("inspect", broken)[1])
 
     def test_inspect_has_the_size_of_weights_that_are_in_no_file(self):
         given = ("inspect", TINY, "--quantize", "q8_0")

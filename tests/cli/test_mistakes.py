@@ -45,6 +45,7 @@ class Mistakes(unittest.TestCase):
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder / "home"),
             "LANG": "C.UTF-8",
+            "POCL_CACHE_DIR": holder.name,  # where PoCL leaves a file when devices are looked for
         }
 
     def answered(self, mistake: table.Mistake, prefix: list[str] | None = None, **options) -> None:

@@ -100,7 +100,7 @@ class Quantize(unittest.TestCase):
         run = ("run", "-m", self.path("q.gguf"), "--quantize", "q4_0", "-p", "hi")
         code, _, err = limpid_program.outcome(*run)
         self.assertEqual(code, 1)
-        self.assertIn("or make the file with limpid quantize --allow-requantize\n", err)
+        self.assertIn("by limpid convert or limpid quantize with --allow-requantize\n", err)
         arguments = (self.path("q.gguf"), self.path("again.gguf"), "q4_0", "--allow-requantize")
         self.assertEqual(quantize(*arguments)[0], 0)
 

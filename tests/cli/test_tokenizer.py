@@ -70,7 +70,8 @@ class Train(unittest.TestCase):
         lines = self.folder / "lines.jsonl"
         lines.write_text('{"text": "ab"}\n' * 9)
         options = ("--vocab-size", 300, "--pre-tokenizer", "none", "--json")
-        out, _ = self.train(lines, "-o", self.out, *options)
+        out, err = self.train(lines, "-o", self.out, *options)
+        self.assertIn("for GGUF, train it with --pre-tokenizer gpt2, llama3 or qwen2", err)
         report = json.loads(out)
         self.assertEqual(
             [report[key] for key in ("n_bytes", "n_words", "n_merges", "last_count")],

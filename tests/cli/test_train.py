@@ -150,6 +150,37 @@ class Runs(Training):
         sample = self.samples("a")[-1]
         self.assertEqual(sample["prompt"] + sample["text"], "hello")
 
+    def test_a_configuration_is_meant_by_its_name_and_a_folder_by_its_path(self):
+        (self.folder / "gpt-nano").mkdir()
+        shutil.copy(self.config, self.folder / "gpt-nano")
+        rest = ["--tokenizer", "bytes", "--data", self.data, "--seq-len", "16", "--plan", "--json"]
+        n_parameters = []
+        for config in ("gpt-nano", "./gpt-nano"):
+            plan = subprocess.run(
+                [str(limpid_program.PROGRAM), "train", "--config", config, *map(str, rest)],
+                cwd=self.folder, check=True, capture_output=True,
+            )  # fmt: skip
+            n_parameters.append(json.loads(plan.stdout)["parameters"])
+        self.assertGreater(n_parameters[0], 100_000)
+        self.assertLess(n_parameters[1], 50_000)
+
+    def test_new_weights_have_the_deviation_of_their_configuration(self):
+        for name, more, deviation in (("a", {}, 0.02), ("b", {"initializer_range": 0.5}, 0.5)):
+            self.config.write_text(json.dumps({**CONFIG, **more}))
+            self.fine(*self.command(name, "--steps", "0"))
+            model = self.folder / name / "step-000000" / "model.safetensors"
+            weights = safetensors.numpy.load_file(model)["model.layers.0.mlp.gate_proj.weight"]
+            self.assertAlmostEqual(weights.std() / deviation, 1, delta=0.1)
+        self.config.write_text(json.dumps({**CONFIG, "initializer_range": -1}))
+        self.assertIn("initializer_range: is not above 0", self.mistake(*self.command("c")))
+
+    def test_a_warm_up_that_is_longer_than_the_run_is_told(self):
+        for more in (["--plan"], []):
+            command = self.command("a", "--warmup", "500", "--steps", "1", *more)
+            code, _, err = limpid_program.outcome(*command)
+            self.assertEqual(code, 0, err)
+            self.assertIn("--warmup 500 exceeds --steps 1: the learning rate ends at 2e-05", err)
+
     def test_json(self):
         out = self.fine(*self.command("a", "--json", "--steps", "2"))
         self.assertEqual([json.loads(line)["step"] for line in out.splitlines()], [0, 1, 2])
@@ -259,6 +290,15 @@ class Mistakes(Training):
         rest = ["--data", self.data, "--steps", "1", "--seq-len", "16"]
         self.fine("train", "--config", self.config, *rest, "--out", self.folder / "a")
         model = self.folder / "a" / "step-000001"
+        other, others = self.folder / "other.json", self.folder / "others.txt"
+        others.write_text("Zebras graze and doze. " * 40)
+        self.fine("tokenizer", "train", others, "--vocab-size", "262", "-o", other)
+        replaced = ["train", "-m", model, *rest, "--plan", "--tokenizer"]
+        self.assertRegex(
+            self.mistake(*replaced, other),
+            r"other.json has other tokens than .+: token \d+ is '.+' and not '.+'; leave tokenizer out",
+        )
+        self.fine(*replaced, tokenizer)
         for file in model.glob("tokenizer*.json"):
             file.unlink()
         again = ["train", "-m", model, *rest, "--out", self.folder / "b"]

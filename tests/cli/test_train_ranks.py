@@ -97,9 +97,9 @@ class Ranks(Training):
         self.assertEqual(err.count("training diverged at step"), 1, err)
         self.assertFalse(list((self.folder / "b").glob("step-*")))  # they would be of that loss
 
-    def start_ranks(self, out: str) -> tuple[subprocess.Popen, list[int]]:
+    def start_ranks(self, out: str, *options: str) -> tuple[subprocess.Popen, list[int]]:
         """mpirun with a long run, some steps into it, and the ids of the ranks' processes."""
-        arguments = self.command(out, "--steps", "100000", "--save-every", "5")
+        arguments = self.command(out, "--steps", "100000", "--save-every", "5", *options)
         process = subprocess.Popen(
             command(2, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}
         )  # fmt: skip
@@ -131,6 +131,20 @@ class Ranks(Training):
             newest = sorted((self.folder / out).glob("step-*"))[-1]
             self.fine("run", "-m", newest, "-p", "The cat", "-n", "4")
             self.assertTrue((newest / "training_state.safetensors").exists())
+
+    def test_ranks_share_the_cores_that_they_are_bound_to(self):
+        """Two ranks on two cores, of a machine that may have more, have a thread each."""
+        cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(cores)[:2])
+        self.addCleanup(os.sched_setaffinity, 0, cores)
+        n_threads = []
+        for options in ([], ["-t", "1"]):
+            process, ranks = self.start_ranks(f"run {len(n_threads)}", *options)
+            tasks = [pathlib.Path(f"/proc/{rank}/task") for rank in ranks]
+            n_threads.append([len(list(folder.iterdir())) for folder in tasks])
+            os.kill(ranks[0], signal.SIGTERM)
+            process.communicate(timeout=60)
+        self.assertEqual(n_threads[0], n_threads[1])
 
     def test_sigterm_stops_all_ranks_and_saves(self):
         process, ranks = self.start_ranks("stopped")

@@ -146,7 +146,7 @@ class LinearQuantizedOfType : public ::testing::TestWithParam<DType> {
 TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyNumberOfTokens) {
   const int64_t cols = block_cols() == 32 ? 160 : 512;
   const Tensor tensor = random_quantized(GetParam(), 37, cols, 1);
-  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
   for (int64_t n_tokens = 1; n_tokens <= 18; ++n_tokens) {
     const Matrix x = random_floats(n_tokens * cols, 2);
     const Matrix expected = multiply_plainly(tensor, x);
@@ -162,7 +162,7 @@ TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyShape) {
     for (const int64_t n_blocks : {1, 2, 3, 4}) {
       const int64_t cols = n_blocks * block_cols();
       const Tensor tensor = random_quantized(GetParam(), rows, cols, 3);
-      const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+      const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
       const Matrix x = random_floats(3 * cols, 4);
       const Matrix expected = multiply_plainly(tensor, x);
       for (const auto isa : available_isas()) {
@@ -177,7 +177,7 @@ TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyShape) {
 TEST_P(LinearQuantizedOfType, IsCloseToTheProductOfTheDecodedWeights) {
   const int64_t cols = 1024;
   const Tensor tensor = random_quantized(GetParam(), 24, cols, 5);
-  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
   const Matrix x = random_floats(2 * cols, 6);
   const std::vector<float> w = decode(tensor);
   const Matrix y = multiply("scalar", weight, x);
@@ -199,7 +199,7 @@ TEST_P(LinearQuantizedOfType, IsCloseToTheProductOfTheDecodedWeights) {
 TEST_P(LinearQuantizedOfType, ATokenIsTheSameInACrowd) {
   const int64_t cols = 768;
   const Tensor tensor = random_quantized(GetParam(), 48, cols, 9);
-  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
   const Matrix x = random_floats(67 * cols, 10);
   for (const auto isa : available_isas()) {
     const Matrix crowd = multiply(isa, weight, x);
@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, LinearQuantizedOfType, ::testing::ValuesIn(kQ
 
 TEST(LinearQuantized, AddsTheBias) {
   const Tensor tensor = random_quantized(DType::kQ4_0, 21, 64, 11);
-  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
   const Matrix x = random_floats(5 * 64, 12);
   const Matrix bias = random_floats(21, 13);
   Matrix expected = multiply_plainly(tensor, x);
@@ -228,7 +228,7 @@ TEST(LinearQuantized, AddsTheBias) {
 
 TEST(LinearQuantized, LeavesTheRestOfARowOfResultsAlone) {
   const Tensor tensor = random_quantized(DType::kQ8_0, 19, 32, 14);
-  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+  const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
   const Matrix x = random_floats(6 * 32, 15);
   for (const auto isa : available_isas()) {
     const AlignedBuffer quantized = quantize(*choose_isa(isa).kernels, x, 32);
@@ -253,7 +253,7 @@ TEST(LinearQuantized, ExactAtTheEndsOfTheRange) {
     }
     const uint16_t one = f32_to_f16(1.0F);
     for (uint64_t block = 0; block < 32; ++block) std::memcpy(tensor.data() + block * 34, &one, 2);
-    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
     for (const float x : {127.0F, -127.0F}) {
       for (const auto isa : available_isas()) {
         for (const float y : multiply(isa, weight, Matrix(64, x))) {
@@ -271,7 +271,7 @@ TEST(LinearQuantized, NotANumberStaysInItsToken) {
                        -std::numeric_limits<float>::infinity()};
   for (const DType dtype : kQuantizedDTypes) {
     const Tensor tensor = random_quantized(dtype, 18, 256, 16);
-    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
     for (const float value : bad) {
       Matrix x = random_floats(7 * 256, 17);
       x[3 * 256 + 100] = x[3 * 256 + 101] = value;

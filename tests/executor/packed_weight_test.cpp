@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/check_shapes.h"
 #include "executor/quantized_cases.h"
 #include "limpid/error.hpp"
 
@@ -79,7 +80,7 @@ TEST_P(PackedWeightOfType, UnpacksToWhatTheFileHolds) {
   for (const int64_t cols : {block, 3 * block, 4 * block}) {
     for (const int64_t rows : {1, 15, 16, 17, 40}) {
       const Tensor tensor = random_quantized(GetParam(), rows, cols, 7);
-      const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+      const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
       ASSERT_EQ(weight.rows(), rows);
       ASSERT_EQ(weight.cols(), cols);
       for (int64_t row = 0; row < rows; ++row) {
@@ -93,7 +94,7 @@ TEST_P(PackedWeightOfType, UnpacksToWhatTheFileHolds) {
 TEST_P(PackedWeightOfType, PutsInterleavedPairsIntoHalves) {
   const int64_t head_dim = 12;
   const Tensor tensor = random_quantized(GetParam(), 3 * head_dim, 256, 8);
-  const PackedWeight weight(tensor, RowOrder::kInterleavedPairs, head_dim, nullptr);
+  const PackedWeight weight(tensor, RowOrder::kInterleavedPairs, head_dim, one_thread);
   for (int64_t head = 0; head < 3; ++head) {
     for (int64_t i = 0; i < head_dim / 2; ++i) {
       const int64_t first = head * head_dim;
@@ -115,7 +116,7 @@ TEST(PackedWeight, TakesAboutTheMemoryOfTheFile) {
                {DType::kQ4_K, 1.03}, {DType::kQ6_K, 1.02}, {DType::kQ5_K, 1.65}};
   for (const auto& c : cases) {
     const Tensor tensor(c.dtype, Shape{64, 1024});
-    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
+    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, one_thread);
     EXPECT_LE(static_cast<double>(weight.n_bytes()),
               c.most * static_cast<double>(tensor.view().n_bytes()))
         << dtype_info(c.dtype).name;
@@ -124,11 +125,15 @@ TEST(PackedWeight, TakesAboutTheMemoryOfTheFile) {
 
 TEST(PackedWeight, RefusesWhatItCannotPack) {
   const Tensor plain(DType::kF32, Shape{4, 32});
-  EXPECT_THROW(PackedWeight(plain, RowOrder::kHalfSplit, 0, nullptr), UnsupportedError);
+  EXPECT_THROW(PackedWeight(plain, RowOrder::kHalfSplit, 0, one_thread), UnsupportedError);
   const Tensor quantized(DType::kQ8_0, Shape{12, 32});
-  EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 8, nullptr), ShapeError);
-  EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 3, nullptr), ShapeError);
-  EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 0, nullptr), ShapeError);
+  WeightSource source;
+  source.tensor = quantized;
+  source.row_order = RowOrder::kInterleavedPairs;
+  for (const int64_t head_dim : {8, 3, 0}) {
+    source.head_dim = head_dim;
+    EXPECT_THROW(check_heads(source), ShapeError);
+  }
 }
 
 }  // namespace

@@ -6,10 +6,13 @@
 #include <random>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "tensor/codec.h"
 #include "tensor/tensor.h"
 
 namespace limpid {
+
+inline ThreadPool one_thread(1);
 
 inline constexpr DType kQuantizedDTypes[] = {
     DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,   DType::kQ2_K,

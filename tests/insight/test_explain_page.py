@@ -4,13 +4,11 @@ of a model becomes markup."""
 import pathlib
 import struct
 import sys
-import tempfile
-import unittest
 
 import limpid_program
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
-from web_driver import DOWN, LEFT, RIGHT, TAB, Browser  # noqa: E402
+from web_driver import DOWN, LEFT, RIGHT, TAB, InBrowser  # noqa: E402
 
 STORIES = limpid_program.DATA / "stories260K"
 TEXT = "Once upon a time, there was a little girl named Lily. One day, Lily"
@@ -59,26 +57,18 @@ def hostile_vocabulary(path: pathlib.Path, texts: tuple[bytes, ...] = HOSTILE) -
     return path
 
 
-class ExplainPage(unittest.TestCase):
+class ExplainPage(InBrowser):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.browser = cls.enterClassContext(Browser())
+        super().setUpClass()
         cls.model = ("-m", STORIES / "stories260K.bin", "--tokenizer", STORIES / "tok512.bin")
         cls.options = (*cls.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3")
         cls.address = explain(cls.folder / "page.html", *cls.options)
 
     def setUp(self):
+        super().setUp()
         self.browser.resize(*SIZES[0])
-        self.browser.log("browser")
-        self.browser.requested()
         self.browser.go(self.address)
-
-    def tearDown(self):
-        self.assertEqual([entry["message"] for entry in self.browser.log("browser")], [])
-
-    def value(self, script: str, *arguments):
-        return self.browser.run(f"return {script}", *arguments)
 
     def test_every_size_and_theme(self):
         for theme in ("light", "dark"):

@@ -1,25 +1,27 @@
 """`limpid serve` as LangChain and LiteLLM use it, unmodified, as they come from PyPI."""
 
 import os
-import unittest
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # nothing is fetched
 
 import langchain_openai
 import limpid_program
+import limpid_server
 import litellm
 import openai
-from limpid_server import Server
 
 KEY = "a secret key"
 HELLO = [{"role": "user", "content": "hello"}]
 TEXTS = ["hello", "the world"]
 
 
-class WithServer(unittest.TestCase):
+class WithServer(limpid_server.WithServer):
+    flags = ["--alias", "tiny"]
+    key = KEY
+
     @classmethod
     def setUpClass(cls) -> None:
-        cls.server = cls.enterClassContext(Server("--alias", "tiny", key=KEY))
+        super().setUpClass()
         cls.url = cls.server.url + "/v1"
         asked = {"messages": HELLO, "temperature": 0, "max_tokens": 16}
         answer = cls.server.post("/v1/chat/completions", {**asked, "logprobs": True})[1]

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import time
+import unittest
 import urllib.error
 import urllib.request
 
@@ -105,3 +106,14 @@ class Server:
                 return
             time.sleep(0.05)
         raise AssertionError("a request is still being worked on")
+
+
+class WithServer(unittest.TestCase):
+    """Tests that share a server."""
+
+    flags: list = []
+    key = ""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = cls.enterClassContext(Server(*cls.flags, key=cls.key))

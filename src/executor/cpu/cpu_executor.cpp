@@ -86,7 +86,7 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
     const auto n_bytes = static_cast<uint64_t>(packed_group_bytes(tensor) * pool_.size());
     if (packing_scratch_.size() < n_bytes) packing_scratch_ = AlignedBuffer(n_bytes);
   } else if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
-    loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
+    loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, pool_);
   } else if (is_matrix(source.use) && !is_plain_float(tensor.dtype)) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;

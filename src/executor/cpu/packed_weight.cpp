@@ -123,22 +123,15 @@ uint64_t PackedWeight::packed_bytes(const TensorView& source) {
 }
 
 PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim,
-                           ThreadPool* pool)
-    : rows_(source.shape.rows()), cols_(source.shape.cols()), format_(packed_format(source.dtype)) {
-  const bool permuted = row_order == RowOrder::kInterleavedPairs;
-  LIMPID_CHECK(
-      ShapeError, !permuted || (head_dim > 0 && head_dim % 2 == 0 && rows_ % head_dim == 0),
-      "[PackedWeight] {} rows are not whole heads of {} rows, an even number", rows_, head_dim);
-  data_ = AlignedBuffer(packed_bytes(source));
-  const auto pack = [&](int64_t begin, int64_t end, int) {
+                           ThreadPool& pool)
+    : data_(packed_bytes(source)),
+      rows_(source.shape.rows()),
+      cols_(source.shape.cols()),
+      format_(packed_format(source.dtype)) {
+  pool.for_ranges(n_groups(), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
     pack_groups(source, row_order, head_dim, begin, end,
                 data_.data() + begin * packed_group_bytes(source));
-  };
-  if (pool != nullptr) {
-    pool->for_ranges(n_groups(), 1, pack);
-  } else {
-    pack(0, n_groups(), 0);
-  }
+  });
 }
 
 LinearTask PackedWeight::task(int64_t first_group) const {

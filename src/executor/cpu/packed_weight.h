@@ -25,10 +25,10 @@ class PackedWeight {
  public:
   PackedWeight() = default;
 
-  // Packs all groups of `source` on the threads of `pool` (null: the caller alone). Throws
-  // ShapeError when rows are not whole heads of even size, UnsupportedError for a dtype that is not
-  // quantised, ResourceError without memory.
-  PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim, ThreadPool* pool);
+  // Packs all groups of `source`, whose rows are whole heads (check_heads), on the threads of
+  // `pool`. Throws UnsupportedError for a dtype that is not quantised, ResourceError without
+  // memory.
+  PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim, ThreadPool& pool);
 
   // Bytes that packing `source` takes. Throws UnsupportedError, and ShapeError when it is too
   // large.

@@ -40,7 +40,7 @@ Tiling choose_tiling(int64_t n_tokens, int64_t n_sequences, int64_t group, int64
 // Rows of the parts of a step: of up to n_tokens tokens at up to n_positions positions, where they
 // are most.
 int64_t most_parts(int64_t n_tokens, int64_t n_positions, int64_t of_part) {
-  const int64_t n_spans = (n_positions + of_part - 1) / of_part;
+  const int64_t n_spans = gpu::groups(n_positions, of_part);
   if (n_spans <= 1) return 0;
   int64_t most = 0;
   for (int64_t n = 1; n <= std::min(n_tokens, kFewTokens); ++n)
@@ -99,6 +99,22 @@ GpuExecutor::Appended GpuExecutor::take_appended(const Activation& q, const Acti
   return appended;
 }
 
+// Puts keys and values into the cache, before `attend`.
+void GpuExecutor::append(const AttentionKernels& kernels, const Activation& q, const Activation& k,
+                         const Activation& v, const GpuKvStorage& storage, int64_t layer,
+                         const AttentionShape& shape, Appended& appended) {
+  const int64_t of_q = appended.n_rot > 0 ? shape.n_heads : 0;
+  const int64_t n = (2 * shape.n_kv_heads + of_q) * shape.head_dim;  // of a token
+  launch(*kernels.append, gpu::cover_rows(k.rows(), gpu::groups(n, kAppended), kItems), *appended.k,
+         buffer(v), storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
+         lists_.table_begin, static_cast<int32_t>(layer),
+         static_cast<int32_t>(storage.layout().n_layers), static_cast<int32_t>(shape.n_kv_heads),
+         static_cast<int32_t>(shape.head_dim), *appended.q, static_cast<int32_t>(of_q),
+         *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
+  appended.q = &buffer(q);
+  appended.n_rot = -1;  // done
+}
+
 Activation GpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
                                   KvStorage& kv, int64_t layer, const AttentionShape& shape) {
   const auto& storage = static_cast<const GpuKvStorage&>(kv);
@@ -108,8 +124,6 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
       attention_kernels(layout.k_dtype, layout.v_dtype, shape.head_dim);
   const bool on_tensor_cores = has_tensor_attention(shape.head_dim);
   const auto n_tokens = static_cast<int32_t>(q.rows());
-  const auto layer_number = static_cast<int32_t>(layer);
-  const auto n_layers = static_cast<int32_t>(layout.n_layers);
   const auto n_heads = static_cast<int32_t>(shape.n_heads);
   const auto n_kv_heads = static_cast<int32_t>(shape.n_kv_heads);
   const auto head_dim = static_cast<int32_t>(shape.head_dim);
@@ -120,17 +134,8 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   settle();
   // With few tokens, one of each sequence, `attend` puts their keys into the cache by itself.
   if (on_tensor_cores || n_tokens > kFewTokens ||
-      std::ranges::adjacent_find(inputs_.sequences) != inputs_.sequences.end()) {
-    const int32_t of_q = appended.n_rot > 0 ? n_heads : 0;
-    const int64_t n = (2 * shape.n_kv_heads + of_q) * shape.head_dim;  // of a token
-    const int64_t of_items = (n + kAppended - 1) / kAppended;
-    launch(*kernels.append, gpu::cover_rows(k.rows(), of_items, kItems), *appended.k, buffer(v),
-           storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
-           lists_.table_begin, layer_number, n_layers, n_kv_heads, head_dim, *appended.q, of_q,
-           *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
-    appended.q = &buffer(q);
-    appended.n_rot = -1;  // done
-  }
+      std::ranges::adjacent_find(inputs_.sequences) != inputs_.sequences.end())
+    append(kernels, q, k, v, storage, layer, shape, appended);
   const int32_t group = n_heads / n_kv_heads;
   const auto fits = [&](const AttentionKernels::Attend& attend) {
     return on_tensor_cores || attend.rows * shape.head_dim <= kMostState;
@@ -146,14 +151,14 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
     return each.rows >= tiling.heads * tiling.tokens_of_group;
   });
   const gpu::Buffer& parts = n_parts == 1 ? buffer(out) : *parts_;
-  const int64_t of_heads = n_kv_heads * ((group + tiling.heads - 1) / tiling.heads);
-  const int64_t of_tokens = (n_tokens + tiling.tokens_of_group - 1) / tiling.tokens_of_group;
+  const int64_t of_heads = n_kv_heads * gpu::groups(group, tiling.heads);
+  const int64_t of_tokens = gpu::groups(n_tokens, tiling.tokens_of_group);
   const gpu::Grid grid = {of_tokens * n_parts * of_heads, 1, attend->items};
   launch(*attend->kernel, grid, *appended.q, storage.buffer(), *step_, lists_.positions,
          lists_.sequences, lists_.table, lists_.table_begin, buffer(out), parts, n_tokens,
-         layer_number, n_layers, n_kv_heads, group, head_dim,
-         static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale, *appended.k, buffer(v),
-         *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
+         static_cast<int32_t>(layer), static_cast<int32_t>(layout.n_layers), n_kv_heads, group,
+         head_dim, static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale, *appended.k,
+         buffer(v), *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
   if (n_parts > 1) {
     const gpu::Grid cover_heads = {q.rows() * n_heads, 1, kItems};
     const gpu::Grid cover_elements = gpu::cover_rows(q.rows(), q.cols(), kItems);

@@ -155,8 +155,7 @@ struct DeviceList {
 DeviceList opencl_devices();
 DeviceList cuda_devices();
 
-// Throw ArgumentError when the API has no device of that number, ResourceError when the driver
-// refuses.
+// `index` is that of a device in the list. Throw ResourceError when the driver refuses.
 std::unique_ptr<Device> open_opencl_device(int index);
 std::unique_ptr<Device> open_cuda_device(int index);
 

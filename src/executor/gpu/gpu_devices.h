@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,11 @@ std::vector<GpuApi> gpu_apis();
 // it has none of that number. `products` is "f16" (OpenOptions::products), or f32 for any other.
 std::unique_ptr<Executor> make_gpu_executor(std::string_view name,
                                             std::string_view products = "f32");
+
+// As the driver names it, a device that is used for the first time: the kernels that every model
+// needs are to be compiled and kept (program_cache.h), which takes minutes with PoCL. "" for
+// others, and for one that is not there. Throws ArgumentError for "opencl:x".
+std::string device_without_kernels(std::string_view name);
 
 // Bytes a second that the device reads and writes when it copies within its memory, measured in
 // about a tenth of a second. Throws as make_gpu_executor does; 0 for another kind of name.

@@ -28,6 +28,8 @@
 
 namespace limpid {
 
+class GpuKvStorage;
+
 class GpuExecutor final : public Executor {
  public:
   // What `linear` and `attention` multiply.
@@ -207,6 +209,9 @@ class GpuExecutor final : public Executor {
   // Whether attention to heads of a size runs on tensor cores.
   bool has_tensor_attention(int64_t head_dim) const;
   Appended take_appended(const Activation& q, const Activation& k, int64_t head_dim);
+  void append(const AttentionKernels& kernels, const Activation& q, const Activation& k,
+              const Activation& v, const GpuKvStorage& storage, int64_t layer,
+              const AttentionShape& shape, Appended& appended);
   int64_t attention_parts(int64_t positions_of_part) const;
   uint64_t most_parts_bytes(const StepSize& size) const;
   void reserve_parts();
@@ -271,11 +276,13 @@ class GpuExecutor final : public Executor {
 
 namespace gpu {
 
+// How many groups of `size` cover n elements.
+constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // Groups of `items` items that cover n elements.
-constexpr Grid cover(int64_t n, int items) { return {(n + items - 1) / items, 1, items}; }
+constexpr Grid cover(int64_t n, int items) { return {groups(n, items), 1, items}; }
 // Groups for each of n_rows rows, which cover its n elements.
 constexpr Grid cover_rows(int64_t n_rows, int64_t n, int items) {
-  return {n_rows * ((n + items - 1) / items), 1, items};
+  return {n_rows * groups(n, items), 1, items};
 }
 
 }  // namespace gpu

@@ -36,7 +36,7 @@ constexpr int64_t kStageBytes = 2 * kTensorTile * kSpan * kHalfBytes;
 // until they are multiplied.
 constexpr uint64_t kHalvesBytes = uint64_t{32} << 20;
 
-constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
+using gpu::groups;
 
 // The memory of an activation's halves, in floats: one more column is for the numbers that undo the
 // scaling.

@@ -347,12 +347,7 @@ std::unique_ptr<Device> open_opencl_device(int index) {
   std::string problem;
   const Functions* cl = opencl::functions(problem);
   LIMPID_CHECK(ResourceError, cl != nullptr, "[opencl] {}", problem);
-  const std::vector<FoundDevice> found = find_devices(*cl);
-  LIMPID_CHECK(ResourceError, !found.empty(), "[opencl] {}", opencl_devices().problem);
-  LIMPID_CHECK(ArgumentError, index >= 0 && index < static_cast<int>(found.size()),
-               "[opencl] unknown device {}: devices are counted from 0, and the last is {}", index,
-               found.size() - 1);
-  return std::make_unique<OpenclDevice>(*cl, found[static_cast<size_t>(index)]);
+  return std::make_unique<OpenclDevice>(*cl, find_devices(*cl).at(static_cast<size_t>(index)));
 }
 
 }  // namespace limpid::gpu

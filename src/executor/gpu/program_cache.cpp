@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "limpid/error.hpp"
 
@@ -22,6 +23,16 @@ std::string key_of(const DeviceInfo& info, const ProgramSource& source) {
   return hash.hex();
 }
 
+// "" where there is nowhere to keep files.
+std::filesystem::path path_of(const DeviceInfo& info, const ProgramSource& source) {
+  try {
+    return std::filesystem::path(cache_folder("gpu")) /
+           (source.name + "-" + key_of(info, source).substr(0, 32));
+  } catch (const ResourceError&) {
+    return {};
+  }
+}
+
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -30,13 +41,8 @@ std::string read_file(const std::filesystem::path& path) {
 }  // namespace
 
 std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& source) {
-  std::filesystem::path path;
-  try {
-    path = cache_folder("gpu");
-  } catch (const ResourceError&) {  // nowhere to keep files
-    return device.compile(source);
-  }
-  path /= source.name + "-" + key_of(device.info(), source).substr(0, 32);
+  const std::filesystem::path path = path_of(device.info(), source);
+  if (path.empty()) return device.compile(source);
   const std::string binary = read_file(path);
   if (!binary.empty()) {
     if (auto program = device.load(binary)) return program;
@@ -48,6 +54,11 @@ std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& sou
   } catch (const ResourceError&) {  // a full disk, a folder of another user
   }
   return program;
+}
+
+bool is_new_to_cache(const DeviceInfo& info, const ProgramSource& source) {
+  const std::filesystem::path path = path_of(info, source);
+  return !path.empty() && !is_there(path);
 }
 
 }  // namespace limpid::gpu

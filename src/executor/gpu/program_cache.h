@@ -12,5 +12,7 @@ namespace limpid::gpu {
 // everything that the program depends on: the API, the device, its driver and the text. It is not
 // an error if the folder cannot be written to; the program is then compiled at every start.
 std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& source);
+// Whether cached_program would compile the program and keep it.
+bool is_new_to_cache(const DeviceInfo& info, const ProgramSource& source);
 
 }  // namespace limpid::gpu

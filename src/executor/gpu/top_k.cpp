@@ -29,7 +29,7 @@ void GpuExecutor::read_best(const Activation& x, int64_t k, std::span<int32_t> c
                             std::span<float> values) {
   if (x.rows() > kMostRows || k > most_best()) return Executor::read_best(x, k, columns, values);
   check_best(x, k, columns, values);
-  const int64_t n_spans = (x.cols() + kSpan - 1) / kSpan;
+  const int64_t n_spans = gpu::groups(x.cols(), kSpan);
   std::vector<Found> found(static_cast<size_t>(x.rows() * n_spans * k));
   const std::span bytes = std::as_writable_bytes(std::span(found));
   if (!best_ || best_->n_bytes() < bytes.size())

@@ -92,6 +92,10 @@ TEXT = [
         "the text has 4 tokens; perplexity at -c 512 needs at least 1024: give a longer text, or a smaller -c",
     ),
     Mistake(
+        "limpid perplexity -m tiny.gguf -p ''",
+        "the text is empty; perplexity at -c 512 needs at least 1024 tokens: give a text (-p, -f or standard input)",
+    ),
+    Mistake(
         "limpid perplexity -m tiny.gguf -p hi -f story.txt",
         "give one of -f and -p",
     ),
@@ -103,7 +107,7 @@ TEXT = [
     ),
     Mistake(
         "limpid verify -m tiny.gguf --against tiny.gguf --ids ''",
-        "--ids is empty: give some tokens, or leave it out",
+        "--ids '': the value is empty; give one, or leave the option out",
     ),
     Mistake(
         "limpid verify -m tiny.gguf",
