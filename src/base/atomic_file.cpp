@@ -42,16 +42,28 @@ bool lock_temporary(int fd, const std::string& path) {
   return !is_taken && ::access(path.c_str(), F_OK) == 0;
 }
 
+// Whether `text` is the ending that open_temporary() gives to a name: ".123-4.part".
+bool is_temporary_ending(std::string_view text) {
+  const auto take_digits = [&] {
+    const size_t n = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(n);
+    return n > 0;
+  };
+  const auto take = [&](char c) {
+    const bool is_there = text.starts_with(c);
+    if (is_there) text.remove_prefix(1);
+    return is_there;
+  };
+  return take('.') && take_digits() && take('-') && take_digits() && text == ".part";
+}
+
 // Removes the temporary files of `path` that killed processes left: those that nobody has locked.
 void remove_remains(const std::string& path) {
-  constexpr std::string_view kEnding = ".part";
-  const std::string beginning = std::filesystem::path(path).filename().string() + ".";
+  const std::string beginning = std::filesystem::path(path).filename().string();
   for (const std::filesystem::path& entry : entries_of(folder_of(path))) {
     const std::string name = entry.filename().string();
-    if (!name.starts_with(beginning) || !name.ends_with(kEnding)) continue;
-    const std::string_view rest = std::string_view(name).substr(beginning.size());
-    const bool is_temporary = rest.size() > kEnding.size() &&
-                              rest.find_first_not_of("0123456789-") == rest.size() - kEnding.size();
+    const bool is_temporary = name.starts_with(beginning) &&
+                              is_temporary_ending(std::string_view(name).substr(beginning.size()));
     const int fd = is_temporary ? ::open(entry.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (fd < 0) continue;
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.c_str());
@@ -129,8 +141,12 @@ void AtomicFile::write_at(uint64_t offset, std::string_view bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::sync() {
   if (::fsync(fd_) != 0) fail("write");
+}
+
+void AtomicFile::commit() {
+  sync();
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename the finished file to");
   ::close(std::exchange(fd_, -1));
 }
@@ -144,6 +160,10 @@ void write_file(const std::string& path, std::string_view content) {
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
+  std::error_code unseen;
+  LIMPID_CHECK(ResourceError, !error || !std::filesystem::is_symlink(path, unseen),
+               "cannot make the folder {}: there is a link of that name, which leads to no folder",
+               path);
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
 }
 

@@ -29,6 +29,8 @@ class AtomicFile {
   uint64_t size() const { return size_; }  // bytes written
   // Overwrites bytes at `offset`. It does not move the place where write() appends.
   void write_at(uint64_t offset, std::string_view bytes);
+  // Writes everything to the disk.
+  void sync();
   // Writes everything to the disk, then renames.
   void commit();
 

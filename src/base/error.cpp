@@ -12,7 +12,10 @@ namespace {
 
 std::string format_message(const std::string& path, uint64_t offset, const std::string& field,
                            const std::string& problem) {
-  if (offset == FormatError::kNoOffset) return fmt::format("{}: {}: {}", path, field, problem);
+  if (offset == FormatError::kNoOffset) {
+    return field == "file" ? fmt::format("{} {}", path, problem)
+                           : fmt::format("{}: {}: {}", path, field, problem);
+  }
   return fmt::format("{}: at byte {}: {}: {}", path, offset, field, problem);
 }
 

@@ -148,10 +148,11 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
       std::string_view why = simdjson::error_message(error);
       while (why.ends_with('.')) why.remove_suffix(1);
       const std::string foreign = describe_foreign(bytes);
+      // Not for JSON on a command line, nor the header of a larger file.
+      const char* advice = path_.ends_with(".json") ? "; is the download complete?" : "";
       throw_format_error(path_, "file", "{}",
-                         foreign.empty()
-                             ? fmt::format("is not JSON: {}; is the download complete?", why)
-                             : fmt::format("is not JSON but {}", foreign));
+                         foreign.empty() ? fmt::format("is not JSON: {}{}", why, advice)
+                                         : fmt::format("is not JSON but {}", foreign));
     }
   };
   if (bytes.empty()) check(simdjson::EMPTY);

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/open_files.h"
+#include "base/paths.h"
 
 namespace limpid {
 namespace {
@@ -37,7 +38,8 @@ struct Descriptor {
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   // O_NONBLOCK, so that opening a FIFO does not wait. It has no effect on regular files.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  LIMPID_CHECK(ResourceError, file.fd >= 0, "cannot open {}: {}", path, std::strerror(errno));
+  LIMPID_CHECK(ResourceError, file.fd >= 0, "cannot open {}: {}", shown_path(path),
+               std::strerror(errno));
   struct stat status {};
   LIMPID_CHECK(ResourceError, ::fstat(file.fd, &status) == 0, "cannot stat {}: {}", path,
                std::strerror(errno));

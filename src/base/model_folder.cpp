@@ -22,7 +22,7 @@ bool lies_in(const std::string& path, const std::string& folder) {
 ModelFolder::ModelFolder(std::string path) : path_(std::move(path)) {
   std::error_code error;
   const fs::path real = fs::canonical(path_, error);
-  LIMPID_CHECK(ResourceError, !error, "cannot open {}: {}", path_, error.message());
+  LIMPID_CHECK(ResourceError, !error, "cannot open {}: {}", shown_path(path_), error.message());
   real_ = real.string();
   for (const fs::path& revision : {real, real.parent_path()}) {
     if (revision.parent_path().filename() == "snapshots")

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/text.h"
+
 namespace limpid {
 
 namespace fs = std::filesystem;
@@ -37,6 +39,11 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   }
   std::ranges::sort(paths);
   return paths;
+}
+
+std::string shown_path(const fs::path& path) {
+  const std::string text = path.string();
+  return trimmed(text).empty() ? "'" + text + "'" : text;
 }
 
 fs::path folder_of(const fs::path& path) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace limpid {
@@ -15,6 +16,8 @@ bool is_folder(const std::filesystem::path& path);
 uint64_t size_of_file(const std::filesystem::path& path);
 // The files and folders in a folder, by name; empty if the folder does not exist.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
+// The path for a message: between quotes if nothing of it could be seen.
+std::string shown_path(const std::filesystem::path& path);
 // The folder that `path` is in: "." for a name alone.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace limpid {
 
 static constexpr std::string_view kBlanks = " \t\r\n";
@@ -24,6 +26,13 @@ std::vector<std::string> split_list(std::string_view list, char separator) {
     list.remove_prefix(std::min(list.size(), part.size() + 1));
     if (const std::string_view text = trimmed(part); !text.empty()) parts.emplace_back(text);
   }
+  return parts;
+}
+
+std::vector<std::string> split_full_list(std::string_view list, std::string_view what) {
+  std::vector<std::string> parts = split_list(list);
+  LIMPID_CHECK(ArgumentError, std::ssize(parts) == std::ranges::count(list, ',') + 1,
+               "{}: an entry of '{}' is empty", what, list);
   return parts;
 }
 

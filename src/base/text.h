@@ -15,6 +15,9 @@ std::string_view trimmed(std::string_view text);
 // The parts of a list, trimmed: "a, b,,c" has "a", "b" and "c". Empty parts are skipped.
 std::vector<std::string> split_list(std::string_view list, char separator = ',');
 
+// Likewise, but throws ArgumentError, which names the list as `what`, for an empty part.
+std::vector<std::string> split_full_list(std::string_view list, std::string_view what);
+
 // `text` with `by` in the place of each `part`, which must not be empty, from left to right. Takes
 // linear time for a given `part`.
 std::string replaced(std::string_view text, std::string_view part, std::string_view by);

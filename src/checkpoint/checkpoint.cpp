@@ -156,7 +156,7 @@ Checkpoint open_torch_file(const std::string& path) {
 Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path) {
   std::error_code error;
   const auto status = fs::status(path, error);
-  LIMPID_CHECK(ResourceError, fs::exists(status), "cannot open {}: {}", path,
+  LIMPID_CHECK(ResourceError, fs::exists(status), "cannot open {}: {}", shown_path(path),
                error ? error.message() : "No such file or directory");
   Checkpoint checkpoint = [&] {
     if (fs::is_directory(status)) return open_folder(path);

@@ -62,6 +62,9 @@ struct Checkpoint {
   // Other files of the model, by file name: tokenizer.json, tokenizer.model, merges.txt, …
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> attachments;
 
+  // What the user's hyper-parameters are called in messages: their file, if they were in one.
+  std::string given_config = "OpenOptions::config";
+
   // Returns null for an unknown name.
   const TensorView* find(std::string_view name) const {
     const auto it = tensors.find(name);

@@ -43,11 +43,11 @@ bool collect(simdjson::dom::array array, const char* type_name, MetadataValue& v
 // The narrowest type that holds all elements: [1, 2] is an array of integers, [1, 2.5] of numbers.
 MetadataValue array_value(simdjson::dom::array array) {
   MetadataValue value;
-  if (array.size() > 0 &&
-      (collect<int64_t>(array, "array of integer", value) ||
-       collect<double>(array, "array of number", value) ||
-       collect<std::string_view, std::string>(array, "array of string", value) ||
-       collect<bool>(array, "array of boolean", value))) {
+  if (array.size() == 0) return {MetadataValue::Array{}, std::string(kEmptyArray)};
+  if (collect<int64_t>(array, "array of integer", value) ||
+      collect<double>(array, "array of number", value) ||
+      collect<std::string_view, std::string>(array, "array of string", value) ||
+      collect<bool>(array, "array of boolean", value)) {
     return value;
   }
   return {MetadataValue::Array{}, "array"};

@@ -24,6 +24,9 @@ struct MetadataValue {
   std::string type_name;  // the file's name for the type: "u32", "array of string", …
 };
 
+// The type of `[]` in JSON.
+inline constexpr std::string_view kEmptyArray = "empty array";
+
 // The values by key. The typed getters spare each reader of a configuration the checks of types.
 class Metadata {
  public:

@@ -86,10 +86,11 @@ class HeaderReader {
       }
     } catch (const FormatError& error) {
       if (error.offset() != FormatError::kNoOffset) throw;
-      // JsonFile's errors have no offset: add it. Their message is "path: field: problem".
-      const std::string problem =
-          std::string(error.what()).substr(path_.size() + 2 + error.field().size() + 2);
-      fail_header(error.field() == "file" ? "header" : error.field(), "{}", problem);
+      // JsonFile's errors have no offset: add it. Their message is "path: field: problem", or "path
+      // problem" about the whole text.
+      const bool is_whole = error.field() == "file";
+      const size_t begin = path_.size() + (is_whole ? 1 : 2 + error.field().size() + 2);
+      fail_header(is_whole ? "header" : error.field(), "{}", error.what() + begin);
     }
   }
 

@@ -10,6 +10,7 @@
 // caches start cold.
 #include "cli/bench.h"
 
+#include <algorithm>
 #include <random>
 
 #include "cli/command.h"
@@ -166,6 +167,7 @@ void declare(CLI::App& app, BenchFlags& values) {
 // Reads whole numbers between commas. None may be negative.
 std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
   std::vector<int64_t> lengths = parse_integers(text, flag);
+  LIMPID_CHECK(ArgumentError, !lengths.empty(), "{}: give at least one number", flag);
   for (const int64_t n : lengths) {
     LIMPID_CHECK(ArgumentError, n >= 0, "{} {}: a number of tokens cannot be negative", flag, n);
   }
@@ -181,6 +183,8 @@ void run(const BenchFlags& values) {
   const auto prompts = parse_lengths(values.n_prompt, "-p");
   const auto lengths = parse_lengths(values.n_generate, "-n");
   const auto depths = parse_lengths(values.depth, "-d");
+  LIMPID_CHECK(ArgumentError, std::ranges::max(prompts) > 0 || std::ranges::max(lengths) > 0,
+               "nothing to measure: give -p or -n a number above 0");
 
   TimingExecutor* timer = nullptr;
   const auto model = load_weights_only(values.model, open_header(values.model),

@@ -90,10 +90,12 @@ std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.0f} %", share * 100) : "-";
 }
 
+// Of weights that the caches hold, reading the memory is no limit.
+bool is_in_cache(const BenchReport& report) { return report.n_bytes <= report.machine.cache_bytes; }
+
 std::string read_percent(const Rates& rates, const BenchReport& report) {
-  const bool is_in_cache = report.n_bytes <= report.machine.cache_bytes;
-  return is_in_cache && std::isfinite(rates.share_of_read) ? "in cache"
-                                                           : percent(rates.share_of_read);
+  return is_in_cache(report) && std::isfinite(rates.share_of_read) ? "in cache"
+                                                                   : percent(rates.share_of_read);
 }
 
 // The time of one repetition, by op; the last entry is the time between the ops.
@@ -142,7 +144,7 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
           {"avg_ts", result.tokens_per_second()},
           {"stddev_ts", result.deviation()},
           {"bytes_per_second", rates.bytes_per_second},
-          {"share_of_read", rates.share_of_read},
+          {"share_of_read", is_in_cache(report) ? Json() : Json(rates.share_of_read)},
           {"flops_per_second", rates.flops_per_second},
           {"share_of_compute", rates.share_of_compute},
           {"limit_bytes_per_second", report.limits.read_bytes_per_second},
@@ -151,9 +153,13 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
           {"limit_int8_flops_per_second", limits.int8}};
 }
 
-// A text is between quotes, and a quote in it is doubled (RFC 4180).
+// A text is between quotes, and a quote in it is doubled (RFC 4180). What JSON has as null is
+// empty; so is a number that is not finite.
 std::string csv_field(const Json& value) {
-  if (!value.is_string()) return dump_json(value);
+  if (!value.is_string()) {
+    std::string number = dump_json(value);
+    return number == "null" ? "" : number;
+  }
   std::string text = unicode::replace_invalid(value.get<std::string>());
   for (size_t i = 0; (i = text.find('"', i)) != std::string::npos; i += 2) text.insert(i, 1, '"');
   return fmt::format("\"{}\"", text);

@@ -11,8 +11,13 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 
+#include "base/atomic_file.h"
+#include "base/folder_lock.h"
+#include "base/mapped_file.h"
 #include "base/model_folder.h"
+#include "checkpoint/gguf_types.h"
 #include "cli/command.h"
 #include "cli/output_path.h"
 #include "cli/signals.h"
@@ -20,6 +25,7 @@
 #include "generate/engine.h"
 #include "layouts/chat_templates.h"
 #include "model/merge_adapters.h"
+#include "model/tokenizer_from_metadata.h"
 #include "tokenizer/tokenizer_files.h"
 
 namespace limpid::cli {
@@ -109,6 +115,14 @@ std::string model_file_in(const std::string& out) {
   return "";
 }
 
+// A new file may have any name. A file that is there is replaced only by one of its kind, so that a
+// mistyped OUT costs no configuration and no text. An empty file is a new one (mktemp makes it).
+void check_is_gguf_or_new(const std::string& out) {
+  if (size_of_file(out) == 0 || !is_file(out)) return;
+  LIMPID_CHECK(ArgumentError, text_of(*MappedFile::open(out)).starts_with(kGgufMagic),
+               "{} is there already and is not a GGUF file: name another file, or remove it", out);
+}
+
 // Refuses, before a model is read for minutes, a place where it cannot or must not be written. A
 // folder that has files of another model would be a mixture of both afterwards.
 void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& checkpoint) {
@@ -117,7 +131,7 @@ void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& chec
   const OpenOptions& options = values.model.options;
   const std::array inputs = {values.importance, options.tokenizer_path, options.config};
   check_not_an_input(values.out, inputs);
-  if (layout == Layout::kGguf) return;
+  if (layout == Layout::kGguf) return check_is_gguf_or_new(values.out);
   const std::string found = model_file_in(values.out);
   LIMPID_CHECK(ArgumentError, found.empty(),
                "{} belongs to a model that is there already: name another folder, or remove it",
@@ -178,6 +192,14 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
     const MergedType type = values.type.empty() ? MergedType::kOfBase : MergedType::kF32;
     checkpoint = std::make_shared<const Checkpoint>(merge_adapters(*checkpoint, type));
   }
+  if (!values.model.options.tokenizer_path.empty())
+    check_tokenizer_fits(*checkpoint, tokenizer_spec_from(*checkpoint));
+  const NewFolder folder(values.out);
+  std::optional<FolderLock> lock;  // before the check, so that two commands do not both pass it
+  if (options.layout != Layout::kGguf) {
+    make_folder(values.out);
+    lock.emplace(values.out);
+  }
   if (!values.dry_run) check_out(values, options.layout, *checkpoint);
   ProgressBar calibration("calibrating");
   options.write.calibration_progress = [&calibration](uint64_t done, uint64_t total) {
@@ -186,7 +208,6 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   };
   ProgressBar bar(doing);
   options.write.progress = bar.of_bytes();
-  const NewFolder folder(values.out);
   const Stopwatch watch;
   ExportResult result;
   try {

@@ -46,7 +46,8 @@ void run(const DetokenizeFlags& values) {
     return;
   }
   const std::string source = values.ids ? *values.ids : read_text(values.file.value_or("-"));
-  write_out(tokenizer->decode(parse_token_ids(source, "ids"), values.special));
+  write_out(
+      tokenizer->decode(parse_token_ids(source, values.ids ? "--ids" : "ids"), values.special));
   if (stdout_is_terminal()) write_out("\n");
 }
 

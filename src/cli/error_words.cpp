@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -37,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     // Not every command that quantises has the option.
     {"set PlanOptions::allow_requantize",
      "make the file by limpid convert or limpid quantize with --allow-requantize"},
+    {"RunSettings::model", "-m"},
     {"Shape::block_size", "--block_size"},
     {"Shape::n_embd", "--n_embd"},
     {"Shape::n_head", "--n_head"},
@@ -64,6 +66,22 @@ std::string advice_on(const ContextOverflowError& error) {
          (context.empty() ? "a larger -c and a smaller -n" : context);
 }
 
+// The option of a setting of a run has the setting's name: "RunSettings::seq_len" is "--seq-len".
+std::string with_names_of_settings(const std::string& message) {
+  constexpr std::string_view kBefore = "RunSettings::";
+  std::string out;
+  size_t at = 0;
+  for (size_t hit = 0; (hit = message.find(kBefore, at)) != message.npos;) {
+    const size_t begin = hit + kBefore.size();
+    const size_t end = std::min(
+        message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", begin), message.size());
+    out += message.substr(at, hit - at) + "--" +
+           replaced(std::string_view(message).substr(begin, end - begin), "_", "-");
+    at = end;
+  }
+  return out + message.substr(at);
+}
+
 }  // namespace
 
 void set_largest_context(int64_t n_positions) { largest_context = n_positions; }
@@ -84,7 +102,7 @@ std::string in_program_words(const std::exception& error) {
     for (const auto& [word, ours] : kWordsOfParts) message = replaced(message, word, ours);
   }
   for (const auto& [word, ours] : kWords) message = replaced(message, word, ours);
-  return message;
+  return with_names_of_settings(message);
 }
 
 }  // namespace limpid::cli

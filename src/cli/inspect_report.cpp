@@ -329,13 +329,11 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
                  {"left", checkpoint.unused_tensors},
                  {"model", Json()},
                  {"chat_template", chat_template ? Json(std::string(*chat_template)) : Json()},
-                 {"chat_template_problem", Json()},
+                 {"text_problems", text_problems(checkpoint)},
                  {"memory_plan", Json()},
                  {"problem", Json()}};
   for (const auto& [key, value] : checkpoint.metadata.all())
     report["metadata"][key] = {{"type", value.type_name}, {"value", value_to_json(value)}};
-  if (const std::string problem = chat_template_problem(checkpoint); !problem.empty())
-    report["chat_template_problem"] = problem;
   try {
     LIMPID_CHECK(UnsupportedError, !checkpoint.tensors.empty(),
                  "a vocabulary without tensors: it cannot be run");
@@ -363,9 +361,7 @@ std::string checkpoint_text(const Json& report) {
   if (!report["model"].is_null()) text += text_of_model(report["model"]);
   if (!report["chat_template"].is_null())
     text += fmt::format("\nchat template\n{}\n", report["chat_template"]);
-  if (!report["chat_template_problem"].is_null())
-    text +=
-        fmt::format("\nthe chat template does not parse: {}\n", report["chat_template_problem"]);
+  for (const Json& problem : report["text_problems"]) text += fmt::format("\n{}\n", problem);
   if (!report["memory_plan"].is_null()) text += text_of_plan(report["memory_plan"]);
   if (!report["problem"].is_null()) text += fmt::format("\nnot runnable: {}\n", report["problem"]);
   return text;

@@ -6,15 +6,16 @@
 // software prefetching helps the first CPU and slows the second. So a kernel that reaches 100 %
 // cannot become faster. A kernel above 100 % reads in a way that is missing here.
 //
-// A peak is measured in passes of at least 10 ms: the number of rounds doubles until a pass takes
-// that long, because threads need some microseconds to start together. The best of several passes
-// counts. Whatever else the machine does can only make a pass slower, so the fastest one is nearest
-// to the limit.
+// A peak is measured in passes of at least 10 ms: the number of rounds doubles until the fastest of
+// several passes takes that long, because threads need some microseconds to start together.
+// Whatever else the machine does can only make a pass slower. So the fastest pass is nearest to the
+// limit, and a pass that was interrupted does not count as a long one.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -60,17 +61,16 @@ double timed_together(int n_threads, Body body) {
 // Operations a second of `peak`, which does a number of products per round and returns their sum.
 double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
   double best = 0;
-  int64_t rounds = 1000;
-  for (int pass = 0; pass < kPeakPasses;) {
-    std::atomic<int64_t> n_products{0};
-    const double seconds =
-        timed_together(n_threads, [&](int /*thread*/) { n_products.fetch_add(peak(rounds)); });
-    if (seconds < kPeakSeconds) {
-      rounds *= 2;
-      continue;
+  double least_seconds = 0;
+  for (int64_t rounds = 1000; least_seconds < kPeakSeconds; rounds *= 2) {
+    least_seconds = std::numeric_limits<double>::infinity();
+    for (int pass = 0; pass < kPeakPasses; ++pass) {
+      std::atomic<int64_t> n_products{0};
+      const double seconds =
+          timed_together(n_threads, [&](int /*thread*/) { n_products.fetch_add(peak(rounds)); });
+      best = std::max(best, 2 * static_cast<double>(n_products.load()) / seconds);
+      least_seconds = std::min(least_seconds, seconds);
     }
-    best = std::max(best, 2 * static_cast<double>(n_products.load()) / seconds);
-    ++pass;
   }
   return best;
 }

@@ -12,6 +12,7 @@
 
 #include "base/cache_folder.h"
 #include "base/check.h"
+#include "base/paths.h"
 #include "checkpoint/gguf_part.h"
 #include "cli/flags.h"
 #include "cli/output_path.h"
@@ -128,7 +129,7 @@ std::string resolve_model(const std::string& model) {
   throw ArgumentError(
       fmt::format("no model at {}: the file does not exist; check the path, or run `limpid pull "
                   "smollm2` and give -m smollm2",
-                  model));
+                  shown_path(model)));
 }
 
 void check_configuration(const std::string& path_or_name) {

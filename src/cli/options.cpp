@@ -53,7 +53,7 @@ namespace {
 
 // Reads "a:0.5,b:2" into the form of --lora: "a=0.5", "b=2". Returns the problem, or "".
 std::string read_scaled_adapters(std::string_view list, std::vector<std::string>& adapters) {
-  for (const std::string& entry : split_list(list)) {
+  for (const std::string& entry : split_full_list(list, "--lora-scaled")) {
     const size_t colon = std::min(entry.rfind(':'), entry.size());
     const std::string scale = entry.substr(std::min(colon + 1, entry.size()));
     double number = 0;
@@ -164,7 +164,7 @@ void declare_model_path(CLI::App& app, ModelFlags& values) {
 void declare_overrides(CLI::App& app, ModelFlags& values) {
   add_option(app, "--config FILE", values.options.config,
              "hyper-parameters of a bare state dictionary, as JSON: a file, or the text itself");
-  add_option(app, "--rope-scaling TEXT", values.options.rope_scaling,
+  add_option(app, "--rope-scaling RULE", values.options.rope_scaling,
              "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
   add_option(app, "--lora DIR[=SCALE]", values.options.lora,
              "an adapter in PEFT's layout; may be given several times");

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
@@ -157,7 +158,8 @@ std::string read_text(const std::string& path) {
   LIMPID_CHECK(ResourceError, from_stdin || !is_folder(path), "{} is a folder, not a file", path);
   const OpenFile opened(from_stdin ? nullptr : std::fopen(path.c_str(), "rb"));
   std::FILE* file = from_stdin ? stdin : opened.get();
-  LIMPID_CHECK(ResourceError, file != nullptr, "cannot open {}: {}", path, std::strerror(errno));
+  LIMPID_CHECK(ResourceError, file != nullptr, "cannot open {}: {}", shown_path(path),
+               std::strerror(errno));
   std::string text;
   char chunk[1 << 16];
   // Less than was asked for is the end. At a terminal another read would wait for one more Ctrl-D.

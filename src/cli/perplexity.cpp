@@ -175,7 +175,7 @@ void run(PerplexityFlags& values) {
       "it predicts",
       n_ctx);
   LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
-               "--chunks {}: must be positive", values.max_chunks);
+               "--chunks {}: must be at least 1, or -1 for all", values.max_chunks);
   const std::string text = text_of(values);
   LIMPID_CHECK(
       ArgumentError, !text.empty(),

@@ -143,7 +143,6 @@ void InterruptGuard::clear() {
   cancel_.reset();
 }
 
-// The folder itself is made by the library, once it knows that the model can be written.
 NewFolder::NewFolder(std::string path) : path_(std::move(path)) {
   if (access(path_.c_str(), F_OK) == 0) path_.clear();
   new_folder = path_.empty() ? nullptr : path_.c_str();

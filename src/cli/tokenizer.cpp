@@ -157,11 +157,11 @@ void print_summary(const TrainedBpe& trained, const TokenizerFlags& values, doub
         vocab_size, values.options.vocab_size,
         values.options.min_frequency > 1 ? ", or a smaller --min-frequency," : ""));
   }
-  print_log(
-      fmt::format("{}: {} tokens, {} merges, from {} with {} words, {} of them different, in "
-                  "{:.2f} s",
-                  values.out, vocab_size, trained.merges.size(), format_bytes(trained.n_bytes),
-                  trained.n_words, trained.n_different_words, seconds));
+  print_log(fmt::format("{}: {}, {}, from {} with {}, {} of them different, in {:.2f} s",
+                        values.out == "-" ? "standard output" : values.out,
+                        count(trained.pieces.size(), "token"),
+                        count(trained.merges.size(), "merge"), format_bytes(trained.n_bytes),
+                        count(trained.n_words, "word"), trained.n_different_words, seconds));
 }
 
 void run(const TokenizerFlags& values) {

@@ -148,6 +148,9 @@ RunSettings resumed_settings(const TrainFlags& values, RunSettings settings) {
                  "--resume keeps --{} of the run; it may change --{}", name,
                  fmt::join(changeable, ", --"));
   }
+  LIMPID_CHECK(ArgumentError, !is_given(values, "model") || !settings.model.empty(),
+               "--resume: the run began with --config {} and has no -m; leave -m out",
+               settings.config);
   set_given(settings, values);
   if (is_given(values, "model")) settings.model = absolute_path(resolve_model(settings.model));
   settings.check();

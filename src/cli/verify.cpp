@@ -176,8 +176,8 @@ int run(const VerifyFlags& values) {
 
   const CheckpointPointer checkpoint = open_header(values.model);
   check_records(*checkpoint);
-  if (const std::string problem = chat_template_problem(*checkpoint); !problem.empty())
-    print_log(fmt::format("{}: the chat template does not parse: {}", checkpoint->path, problem));
+  for (const std::string& problem : text_problems(*checkpoint))
+    print_log(fmt::format("{}: {}", checkpoint->path, problem));
   bool quantized = has_quantized(*checkpoint) || !values.model.options.quantize.empty();
   Trace reference;
   if (values.against.empty()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +31,8 @@ namespace limpid {
 namespace {
 
 // Returns the tokenizer of the checkpoint, or nothing if there is none that Limpid supports. Adds a
-// remark then, unless the checkpoint has the tokenizer's files, which are copied as they are.
+// remark then, unless the checkpoint has the tokenizer's files, which are copied as they are. The
+// reason is among the text_problems.
 std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, ExportResult& result) {
   if (!has_tokenizer(checkpoint)) {
     result.remarks.emplace_back("the model has no tokenizer, so none was written");
@@ -37,26 +40,43 @@ std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, Export
   }
   try {
     return tokenizer_from(checkpoint)->spec();
-  } catch (const Error& error) {
+  } catch (const Error&) {
     if (!has_tokenizer(checkpoint.attachments)) {
-      result.remarks.push_back(fmt::format(
-          "no tokenizer was written ({}): copy the original tokenizer's files beside the weights",
-          error.what()));
+      result.remarks.emplace_back(
+          "no tokenizer was written: copy the original tokenizer's files beside the weights");
     }
     return std::nullopt;
   }
 }
 
+// The files beside the weights. They are on the disk before the first of them gets its name, so all
+// of them and the weights get their names in one moment: a conversion that is killed leaves no part
+// of a model.
+class SmallFiles {
+ public:
+  void add(const std::filesystem::path& path, std::string_view content) {
+    AtomicFile& file = files_.emplace_back(path.string());
+    file.write(content);
+    file.sync();
+  }
+  void commit() {
+    for (AtomicFile& file : files_) file.commit();
+  }
+
+ private:
+  std::list<AtomicFile> files_;
+};
+
 // Copies the tokenizer's files. If there are none, or the reader of the folder could not use them,
 // also writes a tokenizer.json.
 void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                      const std::optional<TokenizerSpec>& spec, bool for_transformers,
-                     ExportResult& result) {
+                     SmallFiles& small, ExportResult& result) {
   const auto& files = checkpoint.attachments;
   for (const auto& [name, file] : files) {
     if (is_named_template(name)) make_folder((folder / name).parent_path().string());
     if (is_tokenizer_file(name) || is_named_template(name))
-      write_file((folder / name).string(), text_of(*file));
+      small.add(folder / name, text_of(*file));
   }
   // transformers reads tokenizer.json, or vocab.json with merges.txt. Ranks (*.tiktoken), the names
   // encoder.json and vocab.bpe, and a tokenizer.model are not enough for it.
@@ -69,14 +89,14 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
   // texts in another way than tokenizer.json says.
   const auto write_class = [&] {
     if (!files.contains("tokenizer_config.json"))
-      write_file((folder / "tokenizer_config.json").string(), tokenizer_config(checkpoint, *spec));
+      small.add(folder / "tokenizer_config.json", tokenizer_config(checkpoint, *spec));
   };
   if (files.contains("tokenizer.json")) {
     if (for_transformers) write_class();
     return;
   }
   try {
-    write_file((folder / "tokenizer.json").string(), write_tokenizer_json(*spec));
+    small.add(folder / "tokenizer.json", write_tokenizer_json(*spec));
     if (const size_t n = n_equal_scores(*spec); n > 0) {
       result.remarks.push_back(
           fmt::format("{} tokens share their score with another token; when two of them overlap, "
@@ -105,12 +125,13 @@ void check_chat_templates(const Checkpoint& checkpoint) {
 void remark_on_stop_ids(const Checkpoint& checkpoint, int64_t vocab_size, ExportResult& result) {
   const auto* ids = checkpoint.metadata.integers(kStopTokenIdsKey);
   if (ids == nullptr) return;
+  const bool is_gguf = checkpoint.format.starts_with("gguf");
   for (const int64_t id : *ids) {
     if (id < vocab_size) continue;
     result.remarks.push_back(
-        fmt::format("{}: eos_token_id {} is outside the vocabulary of {} tokens; correct it in "
-                    "generation_config.json or config.json",
-                    checkpoint.path, id, vocab_size));
+        fmt::format("{}: {} {} is outside the vocabulary of {} tokens; correct it{}",
+                    checkpoint.path, is_gguf ? kStopTokenIdsKey : "eos_token_id", id, vocab_size,
+                    is_gguf ? "" : " in generation_config.json or config.json"));
   }
 }
 
@@ -156,44 +177,47 @@ DType main_type(const TensorPlan& plan) {
       ->first;
 }
 
-// Streams the bytes of all tensors, makes the file complete, and writes what every folder has
-// beside it. generation_config.json has the tokens that end an answer and the recommended samplers:
-// Meta's code and nanoGPT's do not read it, Limpid does.
+// Streams the bytes of all tensors, adds what every folder has beside them to `small`, and gives
+// all files their names. generation_config.json has the tokens that end an answer and the
+// recommended samplers: Meta's code and nanoGPT's do not read it, Limpid does.
 template <typename File>
 void finish(File& file, const std::string& path, const Checkpoint& checkpoint,
             const std::optional<TokenizerSpec>& tokenizer, const ExportOptions& options,
-            ExportResult& result) {
+            SmallFiles& small, ExportResult& result) {
   stream_tensors(path, checkpoint, result.plan, {}, options.write,
                  [&](std::span<const std::byte> bytes) { file.write(bytes); });
-  file.commit();
   const std::filesystem::path folder(path);
   const std::string text = generation_config(checkpoint, tokenizer ? &*tokenizer : nullptr);
-  if (!text.empty()) write_file((folder / "generation_config.json").string(), text);
-  write_tokenizer(folder, checkpoint, tokenizer, options.layout == Layout::kHuggingFace, result);
+  if (!text.empty()) small.add(folder / "generation_config.json", text);
+  write_tokenizer(folder, checkpoint, tokenizer, options.layout == Layout::kHuggingFace, small,
+                  result);
+  file.commit();
+  small.commit();
 }
 
 // Writes a folder for transformers: config.json, generation_config.json, model.safetensors, the
 // tokenizer's files, and for embedding models those of sentence-transformers. config.json and the
 // list of tensors are built before the first file is created, so that a model that the layout
-// cannot express leaves no partial folder. config.json is written last: a folder with one is
-// complete.
+// cannot express leaves no partial folder.
 void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
                         const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
   const auto tokenizer = find_tokenizer(checkpoint, result);
-  const std::string config = hugging_face_config(
-      checkpoint, spec, tokenizer ? &*tokenizer : nullptr, torch_name(main_type(result.plan)));
+  const std::string config =
+      hugging_face_config(checkpoint, spec, tokenizer ? &*tokenizer : nullptr,
+                          torch_name(main_type(result.plan)), options.initializer_range);
   const auto table = tensor_list(result.plan, &hugging_face_names(model_class_of(checkpoint)));
   make_folder(path);
   const std::filesystem::path folder(path);
   SafetensorsStream file((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
-  finish(file, path, checkpoint, tokenizer, options, result);
+  SmallFiles small;
+  small.add(folder / "config.json", config);
   if (const std::string pooling = pooling_config(checkpoint, spec); !pooling.empty()) {
     make_folder(folder / "1_Pooling");
-    write_file((folder / "1_Pooling" / "config.json").string(), pooling);
-    write_file((folder / "modules.json").string(), embedding_modules());
+    small.add(folder / "1_Pooling" / "config.json", pooling);
+    small.add(folder / "modules.json", embedding_modules());
   }
-  write_file((folder / "config.json").string(), config);
+  finish(file, path, checkpoint, tokenizer, options, small, result);
 }
 
 // The tensors under their names in the state dictionary. If `head` is not null, one more entry of
@@ -226,8 +250,9 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
   make_folder(path);
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "consolidated.00.pth").string(), std::move(entries));
-  finish(file, path, checkpoint, tokenizer, options, result);
-  write_file((folder / "params.json").string(), params);
+  SmallFiles small;
+  small.add(folder / "params.json", params);
+  finish(file, path, checkpoint, tokenizer, options, small, result);
 }
 
 // Writes a folder with nanoGPT's ckpt.pt, generation_config.json and the tokenizer's files.
@@ -245,7 +270,8 @@ void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
   make_folder(path);
   const std::filesystem::path folder(path);
   TorchWriter file((folder / "ckpt.pt").string(), std::move(entries), &arguments);
-  finish(file, path, checkpoint, tokenizer, options, result);
+  SmallFiles small;
+  finish(file, path, checkpoint, tokenizer, options, small, result);
 }
 
 }  // namespace
@@ -261,9 +287,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   plan.allow_requantize = options.allow_requantize;
   ExportResult result;
   remark_on_stop_ids(checkpoint, spec.vocab_size, result);
-  if (const std::string problem = chat_template_problem(checkpoint); !problem.empty())
-    result.remarks.push_back(
-        fmt::format("the chat template was copied, but it does not parse: {}", problem));
+  std::ranges::move(text_problems(checkpoint), std::back_inserter(result.remarks));
   // False when there is nothing to write.
   const auto make_plan = [&](const Checkpoint& source) {
     result.plan = plan_tensors(source, plan);

@@ -190,17 +190,6 @@ void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& re
                   spec.added_rules.size()));
 }
 
-// Keys of GGUF are copied as they are. Another program may be able to read what Limpid cannot.
-void remark_on_copied_tokenizer(const Checkpoint& canonical, std::vector<std::string>& remarks) {
-  if (!has_tokenizer(canonical)) return;
-  try {
-    tokenizer_from(canonical);
-  } catch (const Error& error) {
-    remarks.push_back(
-        fmt::format("Limpid cannot read the tokenizer, which was copied ({})", error.what()));
-  }
-}
-
 // Writes the keys below `tokenizer.ggml.`.
 void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
   KeyWriter keys(metadata, "tokenizer.ggml.");
@@ -229,10 +218,8 @@ Checkpoint described_for_gguf(const Checkpoint& canonical, std::vector<std::stri
   remark_on_own_keys(described.metadata, remarks);
   remark_on_tensors(described, remarks);
   remark_on_rope(described, remarks);
-  if (described.metadata.contains("tokenizer.ggml.model")) {
-    remark_on_copied_tokenizer(canonical, remarks);
-    return described;
-  }
+  // Keys of GGUF are copied as they are. Another program may be able to read what Limpid cannot.
+  if (described.metadata.contains("tokenizer.ggml.model")) return described;
   if (!has_tokenizer(canonical.attachments)) {
     // llama.cpp requires these keys and the number of tokens.
     const DecoderSpec spec = read_spec(described);
@@ -247,10 +234,7 @@ Checkpoint described_for_gguf(const Checkpoint& canonical, std::vector<std::stri
   const TensorView* embedding = described.find("token_embd.weight");
   const auto n_rows =
       embedding == nullptr ? spec.pieces.size() : static_cast<size_t>(embedding->shape[0]);
-  LIMPID_CHECK(UnsupportedError, spec.pieces.size() <= n_rows,
-               "{}: the tokenizer has {} tokens, but the embedding has {} rows; a GGUF file must "
-               "have as many of both",
-               canonical.path, spec.pieces.size(), n_rows);
+  check_tokenizer_fits(described, spec);
   for (size_t id = spec.pieces.size(); id < n_rows; ++id) {
     spec.pieces.push_back("[PAD" + std::to_string(id) + "]");
     spec.types.push_back(TokenType::kUnused);

@@ -1,5 +1,6 @@
 #include "export/model_config_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,16 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
           {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
 }
 
+// The tokens that the keys of a GGUF file state as the end of an answer.
+std::vector<int64_t> ends_by_key(const Checkpoint& checkpoint, const TokenizerSpec& tokenizer) {
+  std::vector<int64_t> ends;
+  if (!checkpoint.metadata.contains("tokenizer.ggml.model")) return ends;
+  for (const auto& id : {tokenizer.eos, tokenizer.eot, tokenizer.eom}) {
+    if (id && std::ranges::find(ends, *id) == ends.end()) ends.push_back(*id);
+  }
+  return ends;
+}
+
 // Sets the ids of the tokens that begin and end a text. There may be several that end it: those
 // that the model states, or else those that the tokenizer's names show.
 void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
@@ -50,7 +61,8 @@ void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec
     json["bos_token_id"] = json["eos_token_id"] = nullptr;
     if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
     if (tokenizer->pad) json["pad_token_id"] = *tokenizer->pad;
-    ends.assign(tokenizer->stop_ids.begin(), tokenizer->stop_ids.end());
+    ends = ends_by_key(checkpoint, *tokenizer);
+    if (ends.empty()) ends.assign(tokenizer->stop_ids.begin(), tokenizer->stop_ids.end());
   }
   if (const auto* stated = checkpoint.metadata.integers(kStopTokenIdsKey)) ends = *stated;
   if (ends.size() == 1) {
@@ -147,14 +159,15 @@ Json chat_templates(const Metadata& metadata) {
 
 // The class, the keys of the family, then the keys that all families have.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                const TokenizerSpec* tokenizer, const std::string& dtype) {
+                                const TokenizerSpec* tokenizer, const std::string& dtype,
+                                double initializer_range) {
   const ModelClass& model_class = model_class_of(checkpoint);
   Json json;
   json["architectures"] = {std::string(model_class.class_name)};
   json["model_type"] = std::string(model_class.model_type);
   json.update(spec.position == PositionKind::kRope ? llama_config(checkpoint, spec, model_class)
                                                    : gpt2_config(checkpoint, spec));
-  json["initializer_range"] = 0.02;
+  json["initializer_range"] = initializer_range;
   json["use_cache"] = true;
   json["tie_word_embeddings"] = spec.tied_embeddings;
   json["torch_dtype"] = dtype;

@@ -14,7 +14,8 @@ namespace limpid {
 // nullptr; `dtype` is torch's name for the type of most tensors. Throws UnsupportedError for an
 // architecture without a class in transformers, and for a model that its class cannot express.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                const TokenizerSpec* tokenizer, const std::string& dtype);
+                                const TokenizerSpec* tokenizer, const std::string& dtype,
+                                double initializer_range);
 
 // Returns generation_config.json: the tokens that end an answer, and the sampling that the model
 // recommends. Returns "" when there is nothing to write.

@@ -29,7 +29,7 @@ class Parser {
   using Names = std::initializer_list<std::string_view>;
 
   // Statements up to a tag in `ends`, whose name is then the current token; all of the template if
-  // `ends` is empty.
+  // `ends` is empty. The first of `ends` is the one that no template can do without.
   Body body(Names ends) {
     const auto at_end = [&] {
       return std::ranges::any_of(ends,
@@ -109,7 +109,7 @@ class Parser {
     std::string next = "elif";
     while (next == "elif") {
       ExpressionPtr condition = expressions_.tuple(false);
-      Body statements = block({"elif", "else", "endif"});
+      Body statements = block({"endif", "elif", "else"});
       choice.branches.emplace_back(std::move(condition), std::move(statements));
       next = stream_.take().text;
     }

@@ -36,6 +36,7 @@ void add_configuration(Checkpoint& checkpoint, const std::string& config) {
   }
   if (config.starts_with('{'))
     return add_json("OpenOptions::config", config, prefix, checkpoint.metadata);
+  checkpoint.given_config = config;
   const auto file = MappedFile::open(config);
   add_json(config, text_of(*file), prefix, checkpoint.metadata);
 }

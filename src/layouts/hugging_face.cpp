@@ -159,7 +159,7 @@ void read_samplers(const Checkpoint& given, Metadata& canonical) {
 std::vector<int64_t> stop_ids(const Checkpoint& given) {
   for (const char* key : {"generation_config.eos_token_id", "config.eos_token_id"}) {
     const MetadataValue* found = given.metadata.find(key);
-    if (found == nullptr) continue;
+    if (found == nullptr || found->type_name == kEmptyArray) continue;
     std::vector<int64_t> ids;
     if (const auto* one = std::get_if<int64_t>(&found->value)) {
       ids = {*one};

@@ -171,9 +171,8 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
   }
   const double whole_scale = config.scale * scale;
   LIMPID_CHECK(ArgumentError, std::abs(whole_scale) <= std::numeric_limits<float>::max(),
-               "{}: the scale of the adapter is {}, which is too large: give a smaller one in "
-               "OpenOptions::lora",
-               path, whole_scale);
+               "{}: the scale of the adapter is {}, which is too large: give a smaller one", path,
+               whole_scale);
   const int64_t number = n_lora_adapters(canonical);
   for (const std::string& name : given.tensor_order) {
     const bool is_a = name.ends_with(kA);

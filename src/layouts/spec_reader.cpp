@@ -27,7 +27,7 @@ SpecReader::SpecReader(const Checkpoint& checkpoint, std::string prefix)
   if (is_folder(file_)) {
     file_ = fmt::format("{}/{}.json", file_, name);
   } else if (!file_.ends_with(".json")) {
-    file_ = "OpenOptions::config";
+    file_ = checkpoint.given_config;
   }
 }
 

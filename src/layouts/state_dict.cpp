@@ -142,7 +142,7 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   Gpt2Config file = config_of_file(given);
   agree(file, "in the file");
   Gpt2Config config = config_of_user(given);
-  agree(config, "in OpenOptions::config");
+  agree(config, "in " + given.given_config);
   fill(config, file);
   if (!config.n_heads) ask_for(result, "how many heads there are", R"({"n_head": 12})");
   if (!config.activation) {

@@ -59,7 +59,7 @@ Checkpoint configuration_of_files(const std::string& path) {
   }
   const auto mapped = MappedFile::open(file.string());
   Checkpoint given;
-  given.path = file.string();
+  given.path = given.given_config = file.string();
   given.format = "configuration";
   Metadata probe;
   add_json(given.path, text_of(*mapped), "", probe);

@@ -225,14 +225,29 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {
   }
 }
 
-std::string chat_template_problem(const Checkpoint& checkpoint) {
+void check_tokenizer_fits(const Checkpoint& checkpoint, const TokenizerSpec& spec) {
+  const TensorView* embedding = checkpoint.find("token_embd.weight");
+  if (embedding == nullptr || std::ssize(spec.pieces) <= embedding->shape[0]) return;
+  throw UnsupportedError(
+      fmt::format("{}: the tokenizer has {} tokens, but the embedding has {} rows; give the "
+                  "model's own tokenizer, or one that is not larger",
+                  checkpoint.path, spec.pieces.size(), embedding->shape[0]));
+}
+
+std::vector<std::string> text_problems(const Checkpoint& checkpoint) {
+  std::vector<std::string> problems;
+  try {
+    if (has_tokenizer(checkpoint)) tokenizer_from(checkpoint);
+  } catch (const Error& error) {
+    problems.push_back(fmt::format("the tokenizer cannot be read: {}", error.what()));
+  }
   try {
     if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
       ChatTemplate{std::string(*source)};
   } catch (const UnsupportedError& error) {
-    return error.what();
+    problems.push_back(fmt::format("the chat template does not parse: {}", error.what()));
   }
-  return "";
+  return problems;
 }
 
 }  // namespace limpid

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "tokenizer/tokenizer.h"
@@ -32,8 +33,13 @@ TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint);
 // FormatError that names the file.
 std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint);
 
-// Why the model's chat template cannot be parsed; "" if it can, and if there is none.
-std::string chat_template_problem(const Checkpoint& checkpoint);
+// Throws UnsupportedError if a canonical checkpoint's embedding has fewer rows than the tokenizer
+// has tokens.
+void check_tokenizer_fits(const Checkpoint& checkpoint, const TokenizerSpec& spec);
+
+// What is wrong with the tokenizer and the chat template, which running and chatting would refuse:
+// one sentence each, with the reason. A model without them has no problem.
+std::vector<std::string> text_problems(const Checkpoint& checkpoint);
 
 // Replaces the checkpoint's tokenizer by these files, and its chat template if the files contain
 // one.

@@ -65,8 +65,13 @@ double initial_deviation(const std::string& configuration) {
   const auto json = parse_json(text_of(*MappedFile::open(file.string())), file.string());
   const auto found = json.find("initializer_range");
   if (found == json.end() || found->is_null()) return kDeviation;
-  const double deviation = found->is_number() ? found->get<double>() : 0;
-  if (!(deviation > 0)) throw_format_error(file.string(), "initializer_range", "is not above 0");
+  const auto fail = [&](const char* problem) {
+    throw_format_error(file.string(), "initializer_range", "{}", problem);
+  };
+  if (!found->is_number()) fail("is not a number");
+  const auto deviation = found->get<double>();
+  if (deviation <= 0) fail("is not above 0");
+  if (deviation > 1e37) fail("is above 1e37; weights would not be finite in f32");
   return deviation;
 }
 

@@ -22,10 +22,11 @@ namespace limpid {
 // of the two must not be 0 at first: with A = B = 0 both gradients are 0 for ever.
 void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const std::string& targets,
                      uint64_t seed) {
-  const bool wants_all = targets == "all-linear";  // PEFT's word
   const std::vector<std::string> listed =
-      split_list(targets.empty() ? model_class_of(canonical).adapted_modules : targets);
+      split_full_list(targets.empty() ? model_class_of(canonical).adapted_modules : targets,
+                      "RunSettings::lora_targets");
   const std::set<std::string> wanted(listed.begin(), listed.end());
+  const bool wants_all = wanted == std::set<std::string>{"all-linear"};  // PEFT's word
   const int64_t number = n_lora_adapters(canonical);
   std::set<std::string> known;
   for (const TensorEntry& entry : tensor_table(canonical, read_spec(canonical)).entries) {

@@ -2,12 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -36,18 +33,6 @@ constexpr std::string_view kUnfinished = ".unfinished-";
 
 std::string read_file(const fs::path& path) {
   return std::string(text_of(*MappedFile::open(path.string())));
-}
-
-// Locks the folder for this process, until the descriptor is closed.
-int lock_folder(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  LIMPID_CHECK(ResourceError, descriptor >= 0, "cannot open the folder {}: {}", path,
-               std::strerror(errno));
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    ::close(descriptor);
-    throw ArgumentError(fmt::format("another process is training in {}", path));
-  }
-  return descriptor;
 }
 
 // Makes the entries of a folder durable: a rename is on the disk only then.
@@ -106,22 +91,14 @@ void remove_checkpoint(const fs::path& path) {
 
 }  // namespace
 
-RunFolder::RunFolder(std::string path, RunSettings settings, int lock)
-    : path_(std::move(path)), settings_(std::move(settings)), lock_(lock) {}
-
-RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)),
-      settings_(std::move(other.settings_)),
-      lock_(std::exchange(other.lock_, -1)),
-      made_(std::move(other.made_)) {}
+RunFolder::RunFolder(std::string path, RunSettings settings, FolderLock lock)
+    : path_(std::move(path)), settings_(std::move(settings)), lock_(std::move(lock)) {}
 
 RunFolder::~RunFolder() {
-  if (!made_.empty()) {
-    std::error_code absent;
-    for (const std::string& name : made_) fs::remove(fs::path(path_) / name, absent);
-    fs::remove(path_, absent);  // if it is empty
-  }
-  if (lock_ >= 0) ::close(lock_);
+  if (made_.empty()) return;
+  std::error_code absent;
+  for (const std::string& name : made_) fs::remove(fs::path(path_) / name, absent);
+  fs::remove(path_, absent);  // if it is empty
 }
 
 RunFolder RunFolder::create(const std::string& path, const RunSettings& settings) {
@@ -135,7 +112,7 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
                  path, name, settings.tokenizer);
   }
   make_folder(path);
-  RunFolder folder(path, settings, lock_folder(path));
+  RunFolder folder(path, settings, FolderLock(path));
   // Their steps would be taken for those of the new run.
   LIMPID_CHECK(ArgumentError, saved_steps(path).empty(),
                "{} holds checkpoints but no {}; name another folder, or move its {}* folders away",
@@ -150,8 +127,7 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
 
 RunFolder RunFolder::open(const std::string& path) {
   check_is_run(path);
-  const int lock = lock_folder(path);
-  RunFolder folder(path, {}, lock);
+  RunFolder folder(path, {}, FolderLock(path));
   folder.settings_ = read_settings(path);
   remove_unfinished(path);
   return folder;
@@ -159,7 +135,7 @@ RunFolder RunFolder::open(const std::string& path) {
 
 RunFolder RunFolder::follow(const std::string& path) {
   check_is_run(path);
-  return {path, read_settings(path), -1};
+  return {path, read_settings(path), FolderLock()};
 }
 
 RunSettings read_settings(const std::string& folder) {
@@ -171,8 +147,13 @@ std::string newest_checkpoint(const std::string& path) {
   if (!is_there(fs::path(path) / kSettings)) return {};
   const auto steps = saved_steps(path);
   if (!steps.empty()) return steps.rbegin()->second;
-  if (!is_there(fs::path(path) / file_name(RunRecord::kLog))) return {};  // run.json of others
-  const RunSettings settings = read_settings(path);
+  RunSettings settings;
+  try {
+    settings = read_settings(path);
+  } catch (const FormatError&) {
+    if (is_there(fs::path(path) / file_name(RunRecord::kLog))) throw;
+    return {};  // the run.json of another program
+  }
   throw ArgumentError(
       fmt::format("the run in {} has no checkpoint yet; it saves one at step {}, or when it is "
                   "stopped (Ctrl-C)",
@@ -189,13 +170,13 @@ std::optional<RunFolder::SavedStep> RunFolder::newest() const {
 
 // The order makes a crash harmless: everything is on the disk before the rename, the rename is one
 // operation of the file system, and the old checkpoints go last.
-void RunFolder::save(Trainer& trainer) {
+void RunFolder::save(Trainer& trainer, double initializer_range) {
   made_.clear();
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
   const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished);
   try {
-    write_checkpoint(unfinished, trainer);
+    write_checkpoint(unfinished, trainer, initializer_range);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(unfinished, ignored);  // a full disk needs the space
@@ -214,12 +195,14 @@ void RunFolder::save(Trainer& trainer) {
   }
 }
 
-void RunFolder::write_checkpoint(const fs::path& folder, Trainer& trainer) const {
+void RunFolder::write_checkpoint(const fs::path& folder, Trainer& trainer,
+                                 double initializer_range) const {
   if (settings_.lora > 0) {
     export_lora_adapter(folder.string(), trainer.model().checkpoint(), 0, settings_.model);
   } else {
     ExportOptions options;
     options.layout = Layout::kHuggingFace;
+    options.initializer_range = initializer_range;
     export_model(folder.string(), trainer.model().checkpoint(), options);
   }
   trainer.save_state((folder / kStateFile).string());

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/folder_lock.h"
 #include "train/run_settings.h"
 #include "train/trainer.h"
 
@@ -45,7 +46,7 @@ class RunFolder {
   static RunFolder open(const std::string& path);
   // Reads the folder in which rank 0 works, without changing it.
   static RunFolder follow(const std::string& path);
-  RunFolder(RunFolder&& other) noexcept;
+  RunFolder(RunFolder&& other) noexcept = default;
   RunFolder& operator=(RunFolder&&) = delete;
   ~RunFolder();
 
@@ -64,7 +65,7 @@ class RunFolder {
 
   // Writes a checkpoint under a temporary name, syncs and renames it, and removes the oldest ones
   // beyond settings().keep. Throws ResourceError, and then leaves nothing of the new checkpoint.
-  void save(Trainer& trainer);
+  void save(Trainer& trainer, double initializer_range);
   // Appends an object to the record. Throws ResourceError.
   void append(RunRecord record, std::string_view json_line);
   // Call when the run begins, or goes on, after `n_updates` updates. Writes the settings, and drops
@@ -72,12 +73,13 @@ class RunFolder {
   void begin(int64_t n_updates);
 
  private:
-  RunFolder(std::string path, RunSettings settings, int lock);
-  void write_checkpoint(const std::filesystem::path& folder, Trainer& trainer) const;
+  RunFolder(std::string path, RunSettings settings, FolderLock lock);
+  void write_checkpoint(const std::filesystem::path& folder, Trainer& trainer,
+                        double initializer_range) const;
 
   std::string path_;
   RunSettings settings_;
-  int lock_ = -1;  // descriptor
+  FolderLock lock_;
   // Files of a new run that were not there before it. Empty once anything was measured or saved.
   std::vector<std::string> made_;
 };

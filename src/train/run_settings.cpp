@@ -41,6 +41,10 @@ constexpr Named<DType> kDtypes[] = {
     {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"f16", DType::kF16}};
 constexpr Named<bool> kSwitches[] = {{"off", false}, {"on", true}};
 
+// The name of a setting as messages have it: "RunSettings::seq_len". A program puts its own in the
+// place.
+std::string member(std::string_view name) { return "RunSettings::" + replaced(name, "-", "_"); }
+
 template <typename Kinds>
 auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
   for (const auto& known : kinds) {
@@ -48,13 +52,13 @@ auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
   }
   std::vector<std::string_view> names;
   for (const auto& known : kinds) names.push_back(known.name);
-  throw ArgumentError(
-      fmt::format("unknown {} '{}'; choose one of {}", what, name, fmt::join(names, ", ")));
+  throw ArgumentError(fmt::format("{}: unknown name '{}'; choose one of {}", member(what), name,
+                                  fmt::join(names, ", ")));
 }
 
 // The parts of names that --freeze lists.
 std::vector<std::string> frozen_parts(const std::string& list, const Checkpoint& model) {
-  std::vector<std::string> parts = split_list(list);
+  std::vector<std::string> parts = split_full_list(list, member("freeze"));
   for (const std::string& part : parts) {
     const auto has_part = [&](const auto& tensor) {
       return tensor.first.find(part) != std::string::npos;
@@ -97,39 +101,42 @@ void RunSettings::check() const {
   LIMPID_CHECK(ArgumentError, model.empty() || (tokenizer != "bytes" && tokenizer != "chars"),
                "a model that goes on learning needs the tokenizer that it learned with, not `{}`",
                tokenizer);
-  const auto at_least = [](const char* name, auto value, int least) {
-    LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", name, value,
-                 least);
+  const auto at_least = [](std::string_view name, auto value, int least) {
+    LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", member(name),
+                 value, least);
   };
-  for_each(*this, [&]([[maybe_unused]] const char* name, [[maybe_unused]] const auto& value, auto,
-                      auto, auto... least) { (at_least(name, value, least), ...); });
+  for_each(*this, [&]([[maybe_unused]] std::string_view name, [[maybe_unused]] const auto& value,
+                      auto, auto, auto... least) { (at_least(name, value, least), ...); });
   LIMPID_CHECK(ArgumentError, min_lr <= lr || schedule == "constant",
-               "min-lr is {}; it must be at most lr, which is {}", min_lr, lr);
+               "RunSettings::min_lr is {}; it must be at most RunSettings::lr, which is {}", min_lr,
+               lr);
   LIMPID_CHECK(ArgumentError, lora == 0 || !model.empty(),
                "an adapter needs a model that it belongs to, not a new configuration");
-  LIMPID_CHECK(ArgumentError, lora > 0 || lora_targets.empty(),
-               "lora-targets is given without lora, the rank of an adapter");
-  LIMPID_CHECK(ArgumentError, lora > 0 || lora_alpha == RunSettings().lora_alpha,
-               "lora-alpha is given without lora, the rank of an adapter");
-  LIMPID_CHECK(ArgumentError, lora_alpha > 0, "lora-alpha is {}; it must be more than 0",
-               lora_alpha);
+  LIMPID_CHECK(
+      ArgumentError, lora > 0 || lora_targets.empty(),
+      "RunSettings::lora_targets is given without RunSettings::lora, the rank of an adapter");
+  LIMPID_CHECK(
+      ArgumentError, lora > 0 || lora_alpha == RunSettings().lora_alpha,
+      "RunSettings::lora_alpha is given without RunSettings::lora, the rank of an adapter");
+  LIMPID_CHECK(ArgumentError, lora_alpha > 0,
+               "RunSettings::lora_alpha is {}; it must be more than 0", lora_alpha);
   LIMPID_CHECK(ArgumentError, lora == 0 || freeze.empty(),
-               "with lora the whole model is frozen; leave freeze out");
-  for (const double beta : {beta1, beta2}) {
-    LIMPID_CHECK(ArgumentError, beta >= 0 && beta < 1, "a beta is {}; it must be in [0, 1)", beta);
+               "with RunSettings::lora the whole model is frozen; leave RunSettings::freeze out");
+  for (const auto& [name, share] :
+       {std::pair("beta1", beta1), std::pair("beta2", beta2), std::pair("dropout", dropout)}) {
+    LIMPID_CHECK(ArgumentError, share >= 0 && share < 1, "{} is {}; it must be in [0, 1)",
+                 member(name), share);
   }
   kind_of(kSchedules, "schedule", schedule);
   kind_of(kOptimizers, "optimizer", optimizer);
   kind_of(kDtypes, "dtype", dtype);
-  kind_of(kSwitches, "value of checkpoint-activations", checkpoint_activations);
-  LIMPID_CHECK(ArgumentError, dropout >= 0 && dropout < 1, "dropout is {}; it must be in [0, 1)",
-               dropout);
+  kind_of(kSwitches, "checkpoint-activations", checkpoint_activations);
 }
 
 TrainingOptions RunSettings::training_options(const Checkpoint& model, int n_threads) const {
   const int64_t n_positions = read_spec(model).n_ctx_train;
-  LIMPID_CHECK(ArgumentError, seq_len <= n_positions, "seq-len is {}; the model has {} positions",
-               seq_len, n_positions);
+  LIMPID_CHECK(ArgumentError, seq_len <= n_positions,
+               "RunSettings::seq_len is {}; the model has {} positions", seq_len, n_positions);
   TrainingOptions options;
   options.batch_size = batch_size;
   options.seq_len = seq_len > 0 ? seq_len : std::min(n_positions, kLongestDefault);
@@ -143,7 +150,7 @@ TrainingOptions RunSettings::training_options(const Checkpoint& model, int n_thr
   options.optimizer.clip = clip;
   options.model.tape.dtype = kind_of(kDtypes, "dtype", dtype);
   options.model.tape.recompute =
-      kind_of(kSwitches, "value of checkpoint-activations", checkpoint_activations);
+      kind_of(kSwitches, "checkpoint-activations", checkpoint_activations);
   options.model.dropout = dropout;
   options.model.seed = options.seed;
   options.eval_windows = eval_windows;

@@ -242,7 +242,8 @@ void Trainer::load_state(const std::string& path) {
   LIMPID_CHECK(ArgumentError, is_digest("data", digests().data),
                "{} is of other data: the texts, or how they are tokenized, have changed", path);
   LIMPID_CHECK(ArgumentError, is_digest("held_out", digests().held_out),
-               "{} is of other held-out data (val): the text, or how it is tokenized, has changed",
+               "{} is of other held-out data (RunSettings::val): the text, or how it is tokenized, "
+               "has changed",
                path);
   LIMPID_CHECK(ArgumentError, is_digest("frozen", digests().frozen),
                "{} is of another model: the tensors that do not learn have changed", path);

@@ -45,9 +45,10 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
                  settings.config);
     std::string path = wanted.empty() ? settings.config : wanted;
     if (wanted.empty() && is_file(path)) path = folder_of(path).string();
-    LIMPID_CHECK(ArgumentError, fs::exists(path),
-                 "tokenizer: {} does not exist; name a file or a folder, or `bytes` or `chars`",
-                 path);
+    LIMPID_CHECK(
+        ArgumentError, fs::exists(path),
+        "RunSettings::tokenizer: {} does not exist; name a file or a folder, or `bytes` or `chars`",
+        path);
     TokenizerFiles files = find_tokenizer_files(path);
     LIMPID_CHECK(ArgumentError, has_tokenizer(files),
                  "{} has no tokenizer; name the file of one, or `bytes` or `chars`", path);
@@ -110,15 +111,20 @@ void check_same_tokens(const Checkpoint& model, const RunSettings& settings) {
     };
     const std::string_view ours = own->bytes_of(id);
     const std::string_view theirs = other->bytes_of(id);
-    LIMPID_CHECK(ArgumentError, !is_normal(*own) || !is_normal(*other) || ours == theirs,
-                 "tokenizer: {} has other tokens than {}, whose embedding belongs to its own "
-                 "tokenizer: token {} is '{}' and not '{}'; leave tokenizer out, or train a new "
-                 "model (config) with it",
-                 settings.tokenizer, settings.model, id, printable(theirs), printable(ours));
+    LIMPID_CHECK(
+        ArgumentError, !is_normal(*own) || !is_normal(*other) || ours == theirs,
+        "RunSettings::tokenizer: {} has other tokens than {}, whose embedding belongs to its own "
+        "tokenizer: token {} is '{}' and not '{}'; leave RunSettings::tokenizer out, or "
+        "train a new model (RunSettings::config) with it",
+        settings.tokenizer, settings.model, id, printable(theirs), printable(ours));
   }
 }
 
 Checkpoint open_model(const RunSettings& settings) {
+  LIMPID_CHECK(ArgumentError, is_there(settings.model),
+               "the model {} does not exist; if it has moved, give its new path as "
+               "RunSettings::model",
+               settings.model);
   Checkpoint model = open_model_files({settings.model, settings.tokenizer});
   if (!settings.tokenizer.empty()) check_same_tokens(model, settings);
   LIMPID_CHECK(ArgumentError, has_tokenizer(model), "{} has no tokenizer; name the file of one",
@@ -126,15 +132,22 @@ Checkpoint open_model(const RunSettings& settings) {
   return model;
 }
 
-// Calls `read`, which reads the checkpoint, and says how the run can go on without it.
+// Says how the run can go on without the checkpoint.
+[[noreturn]] void throw_unreadable(const RunFolder::SavedStep& saved, const Error& error) {
+  throw_format_error(saved.path, "checkpoint",
+                     "cannot be read ({}); without this folder, the run {}", error.what(),
+                     saved.before.empty() ? "begins anew" : "goes on from " + saved.before);
+}
+
+// Calls `read`, which reads the checkpoint.
 template <typename Read>
 auto read_saved(const RunFolder::SavedStep& saved, Read read) {
   try {
     return read();
   } catch (const FormatError& error) {
-    throw_format_error(saved.path, "checkpoint",
-                       "cannot be read ({}); without this folder, the run {}", error.what(),
-                       saved.before.empty() ? "begins anew" : "goes on from " + saved.before);
+    throw_unreadable(saved, error);
+  } catch (const ResourceError& error) {  // a file is missing
+    throw_unreadable(saved, error);
   }
 }
 
@@ -174,7 +187,7 @@ DocumentView read_held_out(const RunSettings& settings, int64_t seq_len, Documen
     return held_out;
   }
   LIMPID_CHECK(ArgumentError, *share >= 0 && *share < 1,
-               "val, the share of held-out data, is {}; it must be in [0, 1)", *share);
+               "RunSettings::val, the share of held-out data, is {}; it must be in [0, 1)", *share);
   const DocumentView all = documents;
   DocumentView held_out = split_off(documents, *share);
   if (held_out.n_tokens() > seq_len) return held_out;
@@ -202,13 +215,14 @@ void check_sample_prompt(const std::string& prompt, const Tokenizer& tokenizer,
                          int64_t n_positions) {
   const std::string lost = lost_character(prompt, tokenizer);
   LIMPID_CHECK(ArgumentError, lost.empty(),
-               "sample-prompt has the character '{}', for which the tokenizer has no token: leave "
+               "RunSettings::sample_prompt has the character '{}', for which the tokenizer has no "
+               "token: leave "
                "it out",
                printable(lost));
   const int64_t n_tokens = std::ssize(tokenizer.encode(prompt));
   LIMPID_CHECK(ArgumentError, n_tokens <= n_positions,
-               "sample-prompt has {} tokens, and the model {} positions: shorten it", n_tokens,
-               n_positions);
+               "RunSettings::sample_prompt has {} tokens, and the model {} positions: shorten it",
+               n_tokens, n_positions);
 }
 
 // What a run needs before it takes memory for its model. `plan` decides whether there is enough: a
@@ -275,10 +289,11 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   plan_ = inputs.plan;
   if (ranks_->rank() == 0) check_training_plan(plan_);
   const auto& saved = inputs.saved;
+  // A checkpoint says it too: the configuration may have moved.
+  initial_deviation_ = initial_deviation(saved ? saved->path : settings.config);
   if (begins_anew(settings, saved)) {
-    inputs.checkpoint =
-        with_initial_weights(*inputs.checkpoint, static_cast<uint64_t>(settings.seed),
-                             initial_deviation(settings.config));
+    inputs.checkpoint = with_initial_weights(
+        *inputs.checkpoint, static_cast<uint64_t>(settings.seed), initial_deviation_);
   }
   tokenizer_ = inputs.tokenizer;
   first_token_ = inputs.documents.ids.front();
@@ -346,7 +361,7 @@ RunReport TrainingRun::step() {
 
 bool TrainingRun::save_checkpoint() {
   if (saved_at_ == trainer_->n_updates() || ranks_->rank() > 0) return false;
-  folder_.save(*trainer_);
+  folder_.save(*trainer_, initial_deviation_);
   saved_at_ = trainer_->n_updates();
   return true;
 }

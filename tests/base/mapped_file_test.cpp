@@ -88,10 +88,12 @@ TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
   const TempFolder folder;
   const AtomicFile living(folder.path("out"));
   folder.write("out.1-1.part", "half");
-  for (const char* name : {"out.part", "out.1x.part", "other.1-1.part"}) folder.write(name, "mine");
+  for (const char* name :
+       {"out.part", "out.1x.part", "out.2024-01-02.part", "out.1-.part", "other.1-1.part"})
+    folder.write(name, "mine");
   const AtomicFile next(folder.path("out"));
   EXPECT_FALSE(fs::exists(folder.path("out.1-1.part")));
-  EXPECT_EQ(n_files(folder), 5U);
+  EXPECT_EQ(n_files(folder), 7U);
 }
 
 mode_t mode_of(const std::string& path) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "limpid/error.hpp"
+
 namespace limpid {
 namespace {
 
@@ -16,6 +18,9 @@ TEST(Text, ListsAreSplit) {
   EXPECT_EQ(split_list(",a,, b c ,  ,"), (std::vector<std::string>{"a", "b c"}));
   EXPECT_EQ(split_list("a,b;c", ';'), (std::vector<std::string>{"a,b", "c"}));
   EXPECT_TRUE(split_list("").empty());
+  EXPECT_EQ(split_full_list(" a,b ", "--x"), (std::vector<std::string>{"a", "b"}));
+  for (const char* list : {"", " ", ",", "a,", "a,,b"})
+    EXPECT_THROW(split_full_list(list, "--x"), ArgumentError) << list;
 }
 
 TEST(Text, PartsAreReplaced) {

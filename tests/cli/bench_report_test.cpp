@@ -12,6 +12,7 @@ namespace {
 
 nlohmann::json report_of(const BenchResult& result, double bf16_limit = 200e9) {
   BenchReport report;
+  report.n_bytes = 1;  // more than the cache of this machine has
   report.limits = {.n_threads = 2,
                    .read_bytes_per_second = 40e9,
                    .flops_per_second = {.f32 = 100e9, .bf16 = bf16_limit, .int8 = 400e9}};
@@ -54,6 +55,8 @@ TEST(BenchReport, HasNoShareOfTheReadLimitForWeightsInTheCache) {
   const std::string text = to_markdown(report);
   EXPECT_NE(text.find("| 80.00 | in cache |"), std::string::npos) << text;
   EXPECT_EQ(text.find("200 %"), std::string::npos) << text;
+  EXPECT_TRUE(nlohmann::json::parse(to_json_text(report)).at(0).at("share_of_read").is_null());
+  EXPECT_NE(to_csv(report).find(",80000000000.0,,"), std::string::npos) << to_csv(report);
 }
 
 TEST(BenchReport, LimitsHaveUnits) {

@@ -14,6 +14,9 @@ TEST(ErrorWords, OptionsOfTheLibraryAreFlags) {
             "raise -c or -b");
   EXPECT_EQ(in_program_words(FormatError("a.pth", 7, "dim", "give OpenOptions::config")),
             "a.pth: at byte 7: dim: give --config");
+  EXPECT_EQ(in_program_words(ArgumentError("RunSettings::seq_len is 0; see RunSettings::beta2, "
+                                           "RunSettings::model")),
+            "--seq-len is 0; see --beta2, -m");
   EXPECT_EQ(in_program_words(Error("nothing of the kind")), "nothing of the kind");
 }
 

@@ -1,6 +1,8 @@
 """`limpid convert` on a model of 169 kB: every way round gives the same values, and packages read what it writes."""
 
+import fcntl
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -112,7 +114,36 @@ class Convert(unittest.TestCase):
             link = self.convert(self.source, "link.gguf")
             self.assertTrue(link.is_symlink())
             self.assertTrue(target.read_bytes().startswith(b"GGUF"))
-            target.write_bytes(b"old")
+            self.assertGreater(target.stat().st_size, 8)
+            target.write_bytes(b"GGUF old")
+
+    def test_a_file_of_another_kind_is_not_replaced(self):
+        other = self.path("notes.json")
+        other.write_text("{}")
+        for command, *options in (("quantize", "q8_0"), ("convert", "--to", "gguf")):
+            code, err = limpid(command, self.source, other, *options)
+            self.assertEqual(code, 1)
+            self.assertIn("is there already and is not a GGUF file", err)
+        self.assertEqual(other.read_text(), "{}")
+
+    def test_a_folder_that_another_process_writes_is_refused(self):
+        folder = self.path("busy")
+        folder.mkdir()
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        code, err = limpid("convert", self.source, folder, "--to", "safetensors")
+        os.close(descriptor)
+        self.assertEqual(code, 1)
+        self.assertIn(f"another process is writing to {folder}", err)
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_a_tokenizer_that_cannot_be_read_is_told(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        (folder / "tokenizer.json").write_text("{")
+        for layout in ("safetensors", "pth"):
+            code, err = limpid("convert", folder, self.path(f"copy-{layout}"), "--to", layout)
+            self.assertEqual(code, 0)
+            self.assertIn("the tokenizer cannot be read: ", err)
 
     def test_another_model_s_files_are_not_overwritten(self):
         folder = self.convert(self.source, "hf", "--to", "safetensors")

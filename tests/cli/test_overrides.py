@@ -148,6 +148,14 @@ class Overrides(unittest.TestCase):
         self.assertIn("does not use\n", text)
         self.assertIn("\n  lm_head.weight (", text)
 
+    def test_an_error_in_a_configuration_names_its_file(self):
+        file = self.folder / "given"
+        file.write_text('{"bogus": 1}')
+        _, _, err = limpid("inspect", self.model, "--config", file)
+        self.assertIn(f"{file}: unknown key bogus", err)
+        _, _, err = limpid("inspect", self.model, "--config", file.read_text())
+        self.assertIn("--config: unknown key bogus", err)
+
     def test_inspect_tells_how_a_tensor_is_made(self):
         tensors = nano_gpt()
         for name in tensors:

@@ -171,8 +171,12 @@ class Runs(Training):
             model = self.folder / name / "step-000000" / "model.safetensors"
             weights = safetensors.numpy.load_file(model)["model.layers.0.mlp.gate_proj.weight"]
             self.assertAlmostEqual(weights.std() / deviation, 1, delta=0.1)
-        self.config.write_text(json.dumps({**CONFIG, "initializer_range": -1}))
-        self.assertIn("initializer_range: is not above 0", self.mistake(*self.command("c")))
+            written = json.loads(model.with_name("config.json").read_text())
+            self.assertEqual(written["initializer_range"], deviation)
+        for value, problem in ((-1, "not above 0"), (True, "not a number"), (1e40, "above 1e37")):
+            self.config.write_text(json.dumps({**CONFIG, "initializer_range": value}))
+            err = self.mistake(*self.command("c"))
+            self.assertIn(f"initializer_range: is {problem}", err)
 
     def test_a_warm_up_that_is_longer_than_the_run_is_told(self):
         for more in (["--plan"], []):
@@ -224,10 +228,14 @@ class Mistakes(Training):
     def test_settings(self):
         self.assertIn("positions", self.mistake(*self.command("a", "--seq-len", "65")))
         self.assertIn(
-            "unknown schedule 'sine'", self.mistake(*self.command("b", "--schedule", "sine"))
+            "--schedule: unknown name 'sine'; choose one of constant,",
+            self.mistake(*self.command("b", "--schedule", "sine")),
         )
-        self.assertIn("unknown dtype 'f8'", self.mistake(*self.command("c", "--dtype", "f8")))
-        self.assertIn("dropout is 1", self.mistake(*self.command("d", "--dropout", "1")))
+        self.assertIn(
+            "--dtype: unknown name 'f8'", self.mistake(*self.command("c", "--dtype", "f8"))
+        )
+        self.assertIn("--beta2 is 1;", self.mistake(*self.command("c", "--beta2", "1")))
+        self.assertIn("--dropout is 1;", self.mistake(*self.command("d", "--dropout", "1")))
         self.assertIn("GPT-2", self.mistake(*self.command("e", "--dropout", "0.1")))
         self.assertIn(
             "checkpoint-activations",
@@ -242,29 +250,39 @@ class Mistakes(Training):
             "no tensor to freeze has 'none' in its name",
             self.mistake(*self.command("g", "--freeze", "ffn,none")),
         )
+        err = self.mistake(*self.command("g", "--freeze", ","))
+        self.assertIn("--freeze: an entry of ',' is empty", err)
         self.assertIn("all tensors are frozen", self.mistake(*self.command("h", "--freeze", "_")))
         self.assertIn(
-            "without lora, the rank", self.mistake(*self.command("i", "--lora-targets", "q_proj"))
+            "--lora-targets is given without --lora, the rank",
+            self.mistake(*self.command("i", "--lora-targets", "q_proj")),
         )
-        self.assertIn("lora-alpha is given", self.mistake(*self.command("l", "--lora-alpha", "8")))
+        self.assertIn(
+            "--lora-alpha is given", self.mistake(*self.command("l", "--lora-alpha", "8"))
+        )
         model = ["-m", limpid_program.DATA / "cli" / "tiny_chat.gguf", "--data", self.data]
         for alpha in ("0", "-8"):
             err = self.mistake("train", *model, "--lora", "2", "--lora-alpha", alpha)
-            self.assertIn(f"lora-alpha is {alpha}; it must be more than 0", err)
+            self.assertIn(f"--lora-alpha is {alpha}; it must be more than 0", err)
+        for targets in (" ", "q_proj,,v_proj"):
+            err = self.mistake("train", *model, "--lora", "2", "--lora-targets", targets)
+            self.assertIn(f"--lora-targets: an entry of '{targets}' is empty", err)
         err = self.mistake("train", *model, "--lora", "1000000", "--out", self.folder / "o")
         self.assertIn("a rank of 1000000 is more than both sides of", err)
         err = self.mistake(*self.command("m", "--min-lr", "0.1"))
-        self.assertIn("min-lr is 0.1; it must be at most lr, which is 0.01", err)
-        self.assertIn("seed is -1", self.mistake(*self.command("n", "--seed", "-1")))
+        self.assertIn("--min-lr is 0.1; it must be at most --lr, which is 0.01", err)
+        (self.folder / "link").symlink_to("nowhere")
+        self.assertIn("which leads to no folder", self.mistake(*self.command("link")))
+        self.assertIn("--seed is -1;", self.mistake(*self.command("n", "--seed", "-1")))
         self.assertIn("--lr: 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
         self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
         err = self.mistake(*self.command("p", "--sample-prompt", "The \u00e9"))
         self.assertIn(
-            "sample-prompt has the character '\u00e9', for which the tokenizer has no token", err
+            "--sample-prompt has the character '\u00e9', for which the tokenizer has no token", err
         )
         err = self.mistake(*self.command("q", "--sample-prompt", "The " * 500))
         self.assertRegex(
-            err, r"sample-prompt has \d+ tokens, and the model \d+ positions: shorten it"
+            err, r"--sample-prompt has \d+ tokens, and the model \d+ positions: shorten it"
         )
         self.assertFalse((self.folder / "p").exists())
         self.assertIn(
@@ -296,7 +314,7 @@ class Mistakes(Training):
         replaced = ["train", "-m", model, *rest, "--plan", "--tokenizer"]
         self.assertRegex(
             self.mistake(*replaced, other),
-            r"other.json has other tokens than .+: token \d+ is '.+' and not '.+'; leave tokenizer out",
+            r"other.json has other tokens than .+: token \d+ is '.+' and not '.+'; leave --tokenizer out",
         )
         self.fine(*replaced, tokenizer)
         for file in model.glob("tokenizer*.json"):

@@ -120,7 +120,12 @@ class Interruptions(Training):
             self.assertIn(f"{newest}: checkpoint: cannot be read (", err)
             self.assertIn(name, err)
             self.assertIn(f"; without this folder, the run goes on from {before}\n", err)
+            (newest / name).unlink()
+            err = self.mistake(*resume)
+            self.assertIn(f"; without this folder, the run goes on from {before}\n", err)
             (newest / name).write_bytes(whole)
+        err = self.mistake(*resume, "-m", newest)
+        self.assertIn("and has no -m; leave -m out", err)
         (newest / "model.safetensors").write_bytes(b"")
         shutil.rmtree(before)
         self.assertIn("without this folder, the run begins anew\n", self.mistake(*resume))
@@ -183,6 +188,8 @@ class Interruptions(Training):
         text = self.data.rename(self.folder / "moved.txt")
         model = base.rename(self.folder / "moved")
         resume = ["train", "--resume", self.folder / "a", "--steps", "3"]
+        err = self.mistake(*resume, "--data", text)
+        self.assertIn(f"{base} does not exist; if it has moved, give its new path as -m", err)
         self.assertIn("text.txt", self.mistake(*resume, "-m", model))
         self.fine(*resume, "--data", text, "-m", model)
         settings = json.loads((self.folder / "a" / "run.json").read_text())
@@ -223,12 +230,14 @@ class Interruptions(Training):
         process = self.start(*self.command("a", "--steps", "100000", "--save-every", "0"))
         self.wait_for_step("a", 1)
         self.assertIn("another process", self.mistake("train", "--resume", self.folder / "a"))
-        self.assertIn(
-            "has no checkpoint yet; it saves one at step 100000, or when it is stopped",
-            self.mistake("run", "-m", self.folder / "a", "-p", "The"),
-        )
         process.kill()
         process.communicate()
+        for _ in range(2):
+            self.assertIn(
+                "has no checkpoint yet; it saves one at step 100000, or when it is stopped",
+                self.mistake("run", "-m", self.folder / "a", "-p", "The"),
+            )
+            (self.folder / "a" / "log.jsonl").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

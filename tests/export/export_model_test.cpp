@@ -89,6 +89,14 @@ TEST(ExportModel, FoldersNameTheStopTokensThatTheModelStates) {
       EXPECT_EQ(nlohmann::json::parse(file)["eos_token_id"].dump(), expected) << name;
     }
   }
+  checkpoint->metadata.erase_below(kStopTokenIdsKey);
+  checkpoint->metadata.set("tokenizer.ggml.eos_token_id", {int64_t{5}, "u32"});
+  const TempFolder folder;
+  ExportOptions options;
+  options.layout = Layout::kHuggingFace;
+  export_model(folder.path("out"), *checkpoint, options);
+  std::ifstream file(folder.path("out/config.json"));
+  EXPECT_EQ(nlohmann::json::parse(file)["eos_token_id"], 5);
 }
 
 // What a run would ignore or refuse.
@@ -105,9 +113,18 @@ TEST(ExportModel, RemarksOnWhatDoesNotFitTheModel) {
                       remarks("tokenizer.ggml.bos_token_id", {int64_t{50}, "u32"}));
   EXPECT_PRED_FORMAT2(IsSubstring, "eos_token_id 99 is outside the vocabulary of 50 tokens",
                       remarks(kStopTokenIdsKey, {std::vector<int64_t>{3, 99}, "array of u32"}));
-  EXPECT_PRED_FORMAT2(IsSubstring, "the chat template was copied, but it does not parse",
+  EXPECT_PRED_FORMAT2(IsSubstring,
+                      "the tokenizer cannot be read: tiny: tokenizer.ggml.model is 'bert'",
+                      remarks("tokenizer.ggml.model", {std::string("bert"), "string"}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "the chat template does not parse",
                       remarks("tokenizer.chat_template", {std::string("{% if %}"), "string"}));
   EXPECT_EQ(remarks("general.name", {std::string("tiny"), "string"}), "");
+  const auto checkpoint = with_tokenizer();
+  checkpoint->format = "gguf v3";
+  checkpoint->metadata.set(kStopTokenIdsKey, {std::vector<int64_t>{99}, "array of u32"});
+  const TempFolder folder;
+  EXPECT_EQ(export_model(folder.path("out.gguf"), *checkpoint, {}).remarks.at(0),
+            "tiny: tokenizer.stop_token_ids 99 is outside the vocabulary of 50 tokens; correct it");
 }
 
 // JSON cannot hold the text. The model is refused before a folder is created.

@@ -19,6 +19,15 @@ TEST(RenderPage, FillsATemplate) {
             "<h1>a</h1><p>1</p><p>2</p>");
 }
 
+TEST(RenderPage, NamesTheTagThatIsMissing) {
+  try {
+    render_page("{% if a %}b", Json::object(), {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("'endif' is missing"), std::string::npos);
+  }
+}
+
 // Whatever the template does with the text: joined, cut, repeated, upper case, as JSON.
 TEST(RenderPage, EscapesDataWhereverItEndsUp) {
   const Json values{{"text", "<script>\"x\"</script>"}, {"rows", {{{"<i>", "<u>"}}}}};

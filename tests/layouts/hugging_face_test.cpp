@@ -421,6 +421,10 @@ TEST(HuggingFace, GenerationConfigBecomesDefaults) {
   EXPECT_FALSE(metadata.contains("general.sampling.temp"));
   EXPECT_EQ(*metadata.integers(kStopTokenIdsKey), (std::vector<int64_t>{3, 4}));
 
+  config["eos_token_id"] = json::array();
+  folder.set_config(config);
+  EXPECT_FALSE(open(folder).metadata.contains(kStopTokenIdsKey));
+
   folder.add("generation_config.json", R"({"top_k": 40.0})");
   EXPECT_EQ(open(folder).metadata.integer("general.sampling.top_k"), 40);
   for (const char* text :

@@ -38,6 +38,10 @@ WHICH_MODEL = [
         "dangling.gguf",
         "no model at dangling.gguf: it is a link to moved.gguf, which does not exist",
     ),
+    running(
+        "' '",
+        "no model at ' ': the file does not exist; check the path, or run `limpid pull smollm2` and give -m smollm2",
+    ),
     running("smollm2", "smollm2 is not on this machine yet; run: limpid pull smollm2"),
     running("smolm2", "no model at smolm2; did you mean smollm2?"),
     running(
@@ -90,6 +94,15 @@ FLAGS = [
     ),
     Mistake("limpid devices all", "unexpected argument 'all' (limpid devices --help)"),
     Mistake("limpid bench -m tiny.gguf -p abc", "-p: 'abc' is not a whole number"),
+    Mistake(
+        "limpid bench -m tiny.gguf -p 0 -n 0",
+        "nothing to measure: give -p or -n a number above 0",
+    ),
+    asking(
+        "--rope-scaling ''",
+        "--rope-scaling '': the value is empty; give one, or leave the option out",
+    ),
+    asking("--lora-scaled lo:1,,lo:1", "--lora-scaled: an entry of 'lo:1,,lo:1' is empty"),
     Mistake("limpid bench -m tiny.gguf -o xml", "-o xml: choose md, csv or json"),
     asking("--hf-file model.gguf", "--hf-file requires -hf"),
     Mistake(

@@ -3,7 +3,7 @@
 from mistakes.mistake import READABLE, Mistake, asking, running
 
 NO_MODEL = [
-    running("empty.gguf", "empty.gguf: file: is empty; download it again"),
+    running("empty.gguf", "empty.gguf is empty; download it again"),
     running(
         "page.gguf",
         "page.gguf is not a model but a web page: the download went wrong; look at it in a browser, and "
@@ -158,12 +158,12 @@ DAMAGED = [
     ),
     running(
         "page_in_folder",
-        "page_in_folder/config.json: file: is not JSON but a web page: the download went wrong; look at it in a browser, "
+        "page_in_folder/config.json is not JSON but a web page: the download went wrong; look at it in a browser, "
         "and download again",
     ),
     running(
         "broken_config",
-        "broken_config/config.json: file: is not JSON: A string is opened, but never closed; is the download "
+        "broken_config/config.json is not JSON: A string is opened, but never closed; is the download "
         "complete?",
     ),
     running(

@@ -12,6 +12,10 @@ TEXT = [
         "-c 2: must be at least 3: one token of context, one that predicts, and the one that it predicts",
     ),
     Mistake(
+        "limpid perplexity -m tiny.gguf -f long.txt --chunks -2",
+        "--chunks -2: must be at least 1, or -1 for all",
+    ),
+    Mistake(
         "limpid run -m tiny.gguf -f missing.txt",
         "cannot open missing.txt: No such file or directory",
     ),
@@ -74,7 +78,7 @@ TEXT = [
         "echo '{}' | limpid template -m tiny.gguf --messages -",
         "standard input is not an array but JSON of type object",
     ),
-    Mistake("limpid detokenize -m tiny.gguf --ids hello", "ids: 'hello' is not a whole number"),
+    Mistake("limpid detokenize -m tiny.gguf --ids hello", "--ids: 'hello' is not a whole number"),
     Mistake(
         "limpid detokenize -m tiny.gguf --ids 99999",
         "token id 99999 is outside a vocabulary of 299 tokens",

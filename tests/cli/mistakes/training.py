@@ -19,6 +19,7 @@ TRAINING = [
         "where is the tokenizer to be written? give -o OUT, as in -o tokenizer.json",
     ),
     training("missing.txt -o out.json", "cannot open missing.txt: No such file or directory"),
+    training("'' -o out.json", "cannot open '': No such file or directory"),
     training("nothing -o out.json", "nothing is a folder, not a file"),
     training(
         "empty.txt -o out.json",
