@@ -44,8 +44,8 @@ struct ChatFlags {
 };
 
 // What only the answers of a model in this process can do.
-constexpr std::array<std::string_view, 5> kOfItsAnswers = {
-    "--keep", "--special", "--chat-template-file", "--context-shift", "--samplers"};
+constexpr std::array<std::string_view, 6> kOfItsAnswers = {
+    "--keep", "--special", "--chat-template-file", "--context-shift", "--samplers", "--rng"};
 
 void declare(CLI::App& app, ChatFlags& values) {
   values.app = &app;
@@ -231,8 +231,10 @@ void check_remote_options(const CLI::App& app) {
     const bool is_refused = option->get_group() == "model"
                                 ? name != "-m" && name != "-v"
                                 : std::ranges::find(kOfItsAnswers, name) != kOfItsAnswers.end();
+    const auto is_long = [](const std::string& other) { return other.starts_with("--"); };
     LIMPID_CHECK(ArgumentError, !is_refused || !is_given(*option),
-                 "{} is for a model in this process; with --connect the server decides", name);
+                 "{} is for a model in this process; with --connect the server decides",
+                 *std::ranges::find_if(names, is_long));
   }
 }
 

@@ -140,11 +140,13 @@ void HttpExchange::end() {
     return;
   }
   const std::string reason = curl_easy_strerror(code);
-  fault_.emplace(
-      fmt::format("{} {}: {}{}", has_header_ ? "the connection broke:" : "cannot reach",
-                  request_.url, reason,
-                  code == CURLE_COULDNT_CONNECT ? "; does the server run, and at this port?" : ""),
-      reason, may_pass(code));
+  std::string_view advice;
+  if (code == CURLE_COULDNT_CONNECT) advice = "; does the server run, and at this port?";
+  if (code == CURLE_SSL_CONNECT_ERROR && !request_.is_download)
+    advice = "; does the server speak http?";
+  fault_.emplace(fmt::format("{} {}: {}{}", has_header_ ? "the connection broke:" : "cannot reach",
+                             request_.url, reason, advice),
+                 reason, may_pass(code));
 }
 
 int64_t HttpExchange::status() {

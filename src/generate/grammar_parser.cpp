@@ -60,6 +60,10 @@ class GrammarParser {
     const std::string rule = within_.empty() ? "" : fmt::format(", rule '{}'", within_);
     throw ArgumentError(fmt::format("[grammar] line {}{}: {}", line, rule, problem));
   }
+  [[noreturn]] void fail_open(size_t opened) {
+    at_ = opened;
+    fail(fmt::format("the '{}' is not closed", peek()));
+  }
   [[noreturn]] void fail_in(const NamedRule& rule, const std::string& problem) {
     at_ = rule.at;
     within_ = rule.within;
@@ -106,7 +110,7 @@ class GrammarParser {
   std::string parse_name() {
     const size_t from = at_;
     while (is_name(peek())) ++at_;
-    if (at_ == from) fail("a name of a rule is expected");
+    if (at_ == from) fail("the name of a rule is expected");
     return std::string(text_.substr(from, at_ - from));
   }
 
@@ -121,28 +125,22 @@ class GrammarParser {
     return value;
   }
 
-  // One character of a literal or a class, with its escape.
-  uint32_t parse_char() {
-    if (at_ >= text_.size()) fail("the text ends within quotes or brackets");
-    if (take("\\")) {
-      if (take("x")) return parse_hex(2);
-      if (take("u")) return parse_hex(4);
-      if (take("U")) return parse_hex(8);
-      constexpr std::string_view kLetters = "nrt\\\"[]-^";
-      constexpr std::string_view kMeanings = "\n\r\t\\\"[]-^";
-      const size_t known = kLetters.find(peek());
-      if (known == std::string_view::npos) fail("unknown escape");
-      ++at_;
-      return static_cast<uint32_t>(kMeanings[known]);
-    }
-    return parse_utf8();
-  }
-
-  uint32_t parse_utf8() {
+  // One character of the literal or class that begins at `opened`, with its escape.
+  uint32_t parse_char(size_t opened) {
+    const bool is_escaped = take("\\");
+    if (at_ >= text_.size()) fail_open(opened);
+    if (is_escaped && take("x")) return parse_hex(2);
+    if (is_escaped && take("u")) return parse_hex(4);
+    if (is_escaped && take("U")) return parse_hex(8);
     const unicode::CodePoint c = unicode::decode(text_.data() + at_, text_.data() + text_.size());
     if (c.value >= unicode::kInvalidByte) fail("the text is not UTF-8");
+    const std::string_view written = text_.substr(at_, c.size);
+    constexpr std::string_view kLetters = "nrt\\\"[]-^";
+    constexpr std::string_view kMeanings = "\n\r\t\\\"[]-^";
+    const size_t known = kLetters.find(written);
+    if (is_escaped && known == kLetters.npos) fail(fmt::format("unknown escape '\\{}'", written));
     at_ += c.size;
-    return c.value;
+    return is_escaped ? static_cast<uint32_t>(kMeanings[known]) : c.value;
   }
 
   uint32_t parse_number() {
@@ -221,12 +219,13 @@ class GrammarParser {
 
   // Nothing where no item begins.
   std::optional<Symbols> parse_item() {
+    const size_t opened = at_;
     if (take("\"")) {
       Symbols symbols;
-      while (!take("\"")) append_char(parse_char(), symbols);
+      while (!take("\"")) append_char(parse_char(opened), symbols);
       return symbols;
     }
-    if (take("[")) return Symbols{parse_class()};
+    if (take("[")) return Symbols{parse_class(opened)};
     if (take(".")) return Symbols{class_of({{0, kLastCodePoint}})};
     if (is_name(peek())) return Symbols{{Grammar::Kind::kRule, rule_of(parse_name())}};
     if (!take("(")) return std::nullopt;
@@ -234,6 +233,7 @@ class GrammarParser {
     skip_space(true);
     const Grammar::Symbol group = new_rule(parse_alternatives(true));
     --depth_;
+    if (at_ == text_.size() || peek() == ':') fail_open(opened);  // the end, or the next rule
     if (!take(")")) fail("')' is expected");
     return Symbols{group};
   }
@@ -290,15 +290,15 @@ class GrammarParser {
 
   // ---- classes ----------------------------------------------------------------------------------
 
-  Grammar::Symbol parse_class() {
+  Grammar::Symbol parse_class(size_t opened) {
     const bool is_negated = take("^");
     std::vector<CharRange> ranges;
     while (!take("]")) {
-      const uint32_t first = parse_char();
+      const uint32_t first = parse_char(opened);
       uint32_t last = first;
       if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
         ++at_;
-        last = parse_char();
+        last = parse_char(opened);
       }
       if (last < first) fail("a range of characters ends before it begins");
       ranges.push_back({first, last});

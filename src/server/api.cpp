@@ -18,10 +18,6 @@ void refuse_proxy(const ServerCall& /*call*/) {
   throw ApiError(403, "this server does not fetch from other servers");
 }
 
-// A question about a model that has been loaded once.
-template <void (*tell)(const ServerCall& call, const ModelShelf::Entry& entry)>
-void look_at(const ServerCall& call);
-
 struct Route {
   std::string_view method;
   std::string_view path;  // with a '/' at its end: all paths that go on after it
@@ -54,7 +50,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
-    {"GET", "/props", look_at<props>},
+    {"GET", "/props", props},
     {"GET", "/lora-adapters", lora_adapters},
     {"POST", "/lora-adapters", set_lora_adapters},
     {"GET", "/slots", slots},
@@ -67,7 +63,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/embed", embeddings},
     {"GET", "/api/tags", ollama_tags},
     {"GET", "/api/ps", ollama_ps},
-    {"POST", "/api/show", look_at<ollama_show>},
+    {"POST", "/api/show", ollama_show},
     {"GET", "/api/version", ollama_version},
     {"POST", "/predict", vertex_predict},
     {"POST", "/explain", explain_answer},
@@ -96,8 +92,8 @@ const Route& route_of(const HttpRequest& request, bool offers_page) {
   throw error;
 }
 
-// With several models, a GET names one in its query and a POST in its body, as in llama-server. The
-// query serves a POST whose body names none, as that of /predict.
+}  // namespace
+
 std::string asked_model(const Api& api, const HttpRequest& request) {
   if (api.shelf().size() < 2) return "";
   const bool has_object = request.method == "POST" && trimmed_left(request.body).starts_with('{');
@@ -105,8 +101,6 @@ std::string asked_model(const Api& api, const HttpRequest& request) {
   return name.empty() ? query_value(request.query, "model") : name;
 }
 
-// The model may have to be loaded first. The request then waits, in a copy, and the thread of the
-// connection goes on.
 void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), HttpRequest request,
                      const std::shared_ptr<HttpReply>& reply) {
   ModelShelf& shelf = api.shelf();
@@ -128,20 +122,6 @@ void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), Http
         }
       });
 }
-
-// If the model was never loaded, the answer waits until it is. Otherwise the answer needs no model,
-// so a model that sleeps is not woken.
-template <void (*tell)(const ServerCall& call, const ModelShelf::Entry& entry)>
-void look_at(const ServerCall& call) {
-  const ModelShelf::Entry entry = call.api.shelf().look_at(asked_model(call.api, call.request));
-  if (entry.props) return tell(call, entry);
-  const auto when_loaded = [](const ApiCall& loaded) {
-    tell(loaded, loaded.api.shelf().look_at(loaded.served.name));
-  };
-  call_with_model(call.api, when_loaded, call.request, call.reply);
-}
-
-}  // namespace
 
 void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
   const ApiStyle style = style_of(request.path);

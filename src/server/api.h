@@ -99,6 +99,14 @@ struct ApiCall : ServerCall {
   }
 };
 
+// With several models, a GET names one in its query and a POST in its body, as in llama-server. The
+// query serves a POST whose body names none, as that of /predict. "" with a single model.
+std::string asked_model(const Api& api, const HttpRequest& request);
+// Calls `endpoint` when the model is loaded. The request waits until then, in a copy, and the
+// thread of the connection goes on.
+void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), HttpRequest request,
+                     const std::shared_ptr<HttpReply>& reply);
+
 // The endpoints. Each throws for a request that it refuses.
 void list_models(const ServerCall& call);
 void tell_model(const ServerCall& call);
@@ -114,8 +122,7 @@ void llama_completion(const ApiCall& call);
 void tokenize(const ApiCall& call);
 void detokenize(const ApiCall& call);
 void apply_template(const ApiCall& call);
-// `entry.props` is there.
-void props(const ServerCall& call, const ModelShelf::Entry& entry);
+void props(const ServerCall& call);  // loads the model if it was never loaded
 void lora_adapters(const ApiCall& call);
 void set_lora_adapters(const ApiCall& call);
 void slots(const ApiCall& call);
@@ -127,7 +134,7 @@ void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
 void ollama_tags(const ServerCall& call);
 void ollama_ps(const ServerCall& call);
-void ollama_show(const ServerCall& call, const ModelShelf::Entry& entry);
+void ollama_show(const ServerCall& call);
 void ollama_version(const ServerCall& call);
 void vertex_predict(const ApiCall& call);
 void explain_answer(const ApiCall& call);

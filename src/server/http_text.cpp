@@ -41,9 +41,12 @@ bool same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
+// A server that listens on :: sees a peer of IPv4 as ::ffff:127.0.0.1 (RFC 4291, section 2.5.5.2).
 bool is_loopback(std::string_view host) {
+  constexpr std::string_view kMapped = "::ffff:";
+  const std::string_view v4 = host.substr(host.starts_with(kMapped) ? kMapped.size() : 0);
   return same_name(host, "localhost") || host == "::1" ||
-         (is_address(host) && host.starts_with("127."));
+         (is_address(v4) && v4.starts_with("127."));
 }
 
 std::string_view HttpRequest::header(std::string_view name) const {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/json_text.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace limpid {
@@ -38,9 +39,9 @@ double JsonField::number(double least, double most) const {
 
 // JavaScript knows no integers, so 5.0 is one too. A double holds every integer up to 2^53 exactly,
 // but not every larger one, so a number that was written as an integer is read as one.
-int64_t JsonField::integer(int64_t least, int64_t most) const {
+int64_t JsonField::integer(int64_t least, int64_t most, std::string_view expected) const {
   const double number = value_->is_number() ? value_->get<double>() : 0.5;
-  if (number != std::floor(number)) fail("must be a whole number");
+  if (number != std::floor(number)) fail(fmt::format("must be {}", expected));
   const bool fits = value_->is_number_unsigned()  ? value_->get<uint64_t>() <= INT64_MAX
                     : value_->is_number_integer() ? true
                                                   : number >= -0x1p63 && number < 0x1p63;
@@ -55,8 +56,8 @@ bool JsonField::boolean() const {
   return value_->get<bool>();
 }
 
-const std::string& JsonField::string() const {
-  if (!value_->is_string()) fail("must be a string");
+const std::string& JsonField::string(std::string_view expected) const {
+  if (!value_->is_string()) fail(fmt::format("must be {}", expected));
   return value_->get_ref<const std::string&>();
 }
 
@@ -135,6 +136,25 @@ std::string content_text(const JsonField& content, std::string_view between) {
     text += piece->string();
   }
   return text;
+}
+
+// A number in quotes has no unit, and counts as seconds.
+void check_duration(const JsonField& field) {
+  if (field.json().is_number()) return;
+  constexpr std::string_view kUnits[] = {"ns", "us", "µs", "ms", "s", "m", "h"};  // "ms" before "m"
+  std::string_view rest = field.string("a string or a number");
+  if (parse_number<double>(rest)) return;
+  if (rest.starts_with('-')) rest.remove_prefix(1);
+  bool fits = !rest.empty();
+  while (fits && !rest.empty()) {
+    const size_t n_digits = std::min(rest.find_first_not_of("0123456789."), rest.size());
+    rest.remove_prefix(n_digits);
+    const auto* const unit =
+        std::ranges::find_if(kUnits, [&](std::string_view name) { return rest.starts_with(name); });
+    fits = n_digits > 0 && unit != std::end(kUnits);
+    if (fits) rest.remove_prefix(unit->size());
+  }
+  if (!fits) field.must_be("a duration such as \"5m\" or a number of seconds");
 }
 
 Json parse_any_body(std::string_view body) {

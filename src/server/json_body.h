@@ -26,12 +26,12 @@ class JsonField {
   bool is_empty() const;
 
   double number(double least, double most) const;
-  int64_t integer(int64_t least, int64_t most) const;
+  // `expected` is everything that the field may be, for the message.
+  int64_t integer(int64_t least, int64_t most, std::string_view expected = "a whole number") const;
   bool boolean() const;
-  const std::string& string() const;
-  // Of an array; `expected` is what else the field may be, for the message.
-  std::vector<JsonField> elements(std::string_view expected = "an array") const;
-  std::vector<JsonField> members() const;  // of an object
+  const std::string& string(std::string_view expected = "a string") const;
+  std::vector<JsonField> elements(std::string_view expected = "an array") const;  // of an array
+  std::vector<JsonField> members() const;                                         // of an object
   // The member `key` of an object; nothing when it is absent or null.
   std::optional<JsonField> find(std::string_view key) const;
   // The same, for a member that must be there.
@@ -69,6 +69,9 @@ class JsonField {
 // between the parts. Throws ApiError for any other content.
 std::string content_text(const JsonField& content, std::string_view between = "\n");
 
+// Throws ApiError for what is neither a number nor one of Go's durations: "5m", "1h30m", "-1s".
+void check_duration(const JsonField& field);
+
 // The body as JSON. Throws ApiError for an empty one, for text that is nested too deeply and for
 // bytes that are not UTF-8.
 Json parse_any_body(std::string_view body);
@@ -78,9 +81,11 @@ Json parse_body(std::string_view body);
 // The body of a request as one field, which owns the document.
 class JsonBody : public JsonField {
  public:
-  // Throws as parse_body does.
+  // Throws as parse_body does, and for a `model` that is no string: any request may name its model.
   explicit JsonBody(std::string_view text)
-      : JsonBody(std::make_unique<const Json>(parse_body(text))) {}
+      : JsonBody(std::make_unique<const Json>(parse_body(text))) {
+    string_or_empty("model");
+  }
 
  private:
   explicit JsonBody(std::unique_ptr<const Json> document)

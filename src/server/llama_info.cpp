@@ -127,7 +127,14 @@ Json model_props(const ServedModel& served) {
   };
 }
 
-void props(const ServerCall& call, const ModelShelf::Entry& entry) {
+// If the model was never loaded, the answer waits until it is. Otherwise the answer needs no model,
+// so a model that sleeps is not woken.
+void props(const ServerCall& call) {
+  const ModelShelf::Entry entry = call.api.shelf().look_at(asked_model(call.api, call.request));
+  if (!entry.props) {
+    const auto when_loaded = [](const ApiCall& loaded) { props(loaded); };
+    return call_with_model(call.api, when_loaded, call.request, call.reply);
+  }
   Json json = *entry.props;
   json["total_slots"] = call.api.options().n_parallel;
   json["build_info"] = call.api.fingerprint();

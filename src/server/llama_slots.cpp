@@ -16,17 +16,21 @@
 namespace limpid {
 namespace {
 
+// Systems allow 255, and the file has a longer name until it is complete (base/atomic_file.h).
+constexpr size_t kMostNameBytes = 220;
+
 // A name without a folder, so that clients reach no other files.
 std::string file_of(const ApiCall& call, const std::string& folder) {
   const JsonBody body(call.request.body);
   body.allow_only({"filename", "model"});
   const JsonField field = body.required("filename");
   const std::string& name = field.string();
-  const bool is_plain = !name.empty() && name.front() != '.' && name.size() < 256 &&
-                        std::ranges::all_of(name, [](unsigned char c) {
-                          return c >= ' ' && c != '/' && c != '\\' && c != 127;
-                        });
+  const bool is_plain =
+      !name.empty() && name.front() != '.' && std::ranges::all_of(name, [](unsigned char c) {
+        return c >= ' ' && c != '/' && c != '\\' && c != 127;
+      });
   if (!is_plain) field.fail("must be the name of a file, without a folder");
+  if (name.size() > kMostNameBytes) field.fail("is too long");
   return folder + "/" + name;
 }
 
@@ -39,9 +43,11 @@ size_t slot_of(const ApiCall& call) {
   return static_cast<size_t>(*slot);
 }
 
-// A client may replace slots that were saved before, and no other files of the folder.
+// A client may replace slots that were saved before, and nothing else in the folder: no other file,
+// and no link, whatever it leads to.
 int64_t save(GenerationService& service, size_t slot, const std::string& path) {
-  if (is_there(path) && !is_prefix_file(path))
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error) || (is_there(path) && !is_prefix_file(path)))
     throw ApiError(400, "a file of this name is there already, and holds no slot", "filename");
   return service.save_slot(slot, path);
 }

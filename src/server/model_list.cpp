@@ -101,19 +101,28 @@ void ollama_ps(const ServerCall& call) {
   call.send({{"models", std::move(list)}});
 }
 
-// The names in model_info are those of GGUF, whatever the format. The template is Jinja's.
-void ollama_show(const ServerCall& call, const ModelShelf::Entry& entry) {
-  JsonBody(call.request.body).allow_only({"model", "verbose"});
+// Clients ask for every model of /api/tags, so this loads none: only a model that has been loaded
+// has its template, which is Jinja's. The names in model_info are those of GGUF, whatever the
+// format.
+void ollama_show(const ServerCall& call) {
+  const JsonBody body(call.request.body);
+  body.allow_only({"model", "name", "verbose", "system", "template", "options"});
+  body.refuse_others({"model", "name", "verbose"});  // Ollama's client in Go sends empty ones
+  body.boolean("verbose", false);                    // throws for what is no boolean
+  const std::string older_name = body.string_or_empty("name");
+  const std::string name = body.string_or_empty("model");
+  const ModelShelf::Entry entry = call.api.shelf().look_at(name.empty() ? older_name : name);
   const ModelCard& card = entry.card;
-  call.send({{"modified_at", rfc3339(call.api.start_time())},
-             {"template", entry.props->at("chat_template")},
-             {"details", details_json(card)},
-             {"model_info",
-              {{"general.architecture", card.architecture},
-               {card.architecture + ".context_length", card.n_ctx_train},
-               {card.architecture + ".embedding_length", card.d_model},
-               {card.architecture + ".vocab_size", card.vocab_size}}},
-             {"capabilities", Json::array({"completion"})}});
+  Json answer = {{"modified_at", rfc3339(call.api.start_time())},
+                 {"details", details_json(card)},
+                 {"model_info",
+                  {{"general.architecture", card.architecture},
+                   {card.architecture + ".context_length", card.n_ctx_train},
+                   {card.architecture + ".embedding_length", card.d_model},
+                   {card.architecture + ".vocab_size", card.vocab_size}}},
+                 {"capabilities", Json::array({"completion"})}};
+  if (entry.props) answer["template"] = entry.props->at("chat_template");
+  call.send(answer);
 }
 
 }  // namespace limpid

@@ -90,17 +90,8 @@ class OllamaShape final : public AnswerShape {
 RequestSettings ollama_settings(const ApiCall& call, const JsonField& body, ApiName api) {
   RequestSettings settings = call.served.settings();
   settings.stream = true;
-  const Tokenizer* const tokenizer = call.served.tokenizer_or_null();
-  read_settings(body, api, tokenizer, settings);
-  const auto options = body.find("options");
-  if (!options) return settings;
-  read_settings(*options, kOllamaOptionsApi, tokenizer, settings);
-  const auto n_ctx = options->find("num_ctx");
-  if (n_ctx && n_ctx->integer(0, kMostTokensOfField) > call.served.n_ctx())
-    n_ctx->fail(
-        fmt::format("is {}, and the server has room for {} tokens: ask for no more, or start "
-                    "it with a larger context",
-                    n_ctx->json().dump(), call.served.n_ctx()));
+  read_settings(body, api, call.served.tokenizer_or_null(), settings);
+  read_ollama_options(call, body, settings);
   return settings;
 }
 
@@ -120,6 +111,21 @@ std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& bo
 }
 
 }  // namespace
+
+int64_t read_ollama_options(const ApiCall& call, const JsonField& body, RequestSettings& settings) {
+  const int64_t n_ctx = call.served.n_ctx();
+  const auto options = body.find("options");
+  if (!options) return n_ctx;
+  read_settings(*options, kOllamaOptionsApi, call.served.tokenizer_or_null(), settings);
+  const auto asked = options->find("num_ctx");
+  const int64_t n_asked = asked ? asked->integer(0, kMostTokensOfField) : 0;
+  if (n_asked > n_ctx)
+    asked->fail(
+        fmt::format("is {}, and the server has room for {} tokens: ask for no more, or start "
+                    "it with a larger context",
+                    n_asked, n_ctx));
+  return n_asked == 0 ? n_ctx : n_asked;
+}
 
 void ollama_chat(const ApiCall& call) {
   const JsonBody body(call.request.body);

@@ -20,29 +20,31 @@ struct EmbeddingSettings {
   Pooling pooling;
   bool normalize = true;
   bool as_base64 = false;
-  bool truncate = false;  // cut what does not fit, instead of refusing it
+  std::optional<int64_t> n_most{};  // cut longer texts, instead of refusing them
 };
 
 Pooling read_pooling(const JsonField& field) {
   const auto pooling = pooling_named(field.string());
-  if (!pooling) field.must_be("mean, last or cls");
+  if (!pooling) field.must_be(R"("mean", "last" or "cls")");
   return *pooling;
 }
 
 // Ollama's "options" are those of an answer, so they must be right, but none changes a vector.
 EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
-                                          const ServedModel& served) {
+                                          const ApiCall& call) {
+  const ServedModel& served = call.served;
   const int64_t d_model = served.engine().model().spec().d_model;
   const auto dimensions = body.find("dimensions");
   if (dimensions && dimensions->integer(1, INT32_MAX) != d_model)
-    dimensions->fail("is not supported: the model's embeddings have " + std::to_string(d_model));
+    dimensions->fail(
+        fmt::format("is not supported: the model's embeddings have {} numbers", d_model));
   EmbeddingSettings settings{style, served.pooling};
   if (style == ApiStyle::kOllama) {
     body.allow_only({"input", "model", "dimensions", "options", "truncate", "keep_alive"});
+    if (const auto time = body.find("keep_alive")) check_duration(*time);
     RequestSettings unused;
-    if (const auto options = body.find("options"))
-      read_settings(*options, kOllamaOptionsApi, served.tokenizer_or_null(), unused);
-    settings.truncate = body.boolean("truncate", true);
+    const int64_t n_ctx = read_ollama_options(call, body, unused);
+    if (body.boolean("truncate", true)) settings.n_most = n_ctx;
     return settings;
   }
   body.allow_only(
@@ -52,7 +54,8 @@ EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
   settings.normalize = body.boolean("normalize", true);
   if (const auto format = body.find("encoding_format")) {
     settings.as_base64 = format->string() == "base64";
-    if (!settings.as_base64 && format->string() != "float") format->must_be("float or base64");
+    if (!settings.as_base64 && format->string() != "float")
+      format->must_be(R"("float" or "base64")");
   }
   return settings;
 }
@@ -138,11 +141,11 @@ void embeddings(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const JsonField input = body.required("input");
   const EmbeddingSettings settings =
-      read_embedding_settings(body, style_of(call.request.path), call.served);
-  auto texts = read_prompts(call.served, input);
+      read_embedding_settings(body, style_of(call.request.path), call);
+  auto texts = read_prompts(call.served, input, "text");
   for (std::vector<TokenId>& text : texts) {
-    if (settings.truncate)
-      truncate(text, static_cast<size_t>(call.served.n_ctx()), call.served.tokenizer().spec());
+    if (settings.n_most)
+      truncate(text, static_cast<size_t>(*settings.n_most), call.served.tokenizer().spec());
   }
   call.served.metrics->n_requests += 1;
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts);

@@ -138,6 +138,7 @@ class ResponsesShape final : public AnswerShape {
 std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body,
                                const RequestSettings& settings) {
   const JsonField input = body.required("input");
+  if (!input.json().is_string()) input.elements("a string or an array");  // throws
   const Json messages = input.json().is_string()
                             ? Json::array({{{"role", "user"}, {"content", input.json()}}})
                             : input.json();

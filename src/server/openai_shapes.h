@@ -28,6 +28,10 @@ Json timings_json(const PromptProgress& progress);
 // llama-server's "generation_settings". `tokenizer` may be null.
 Json generation_settings_json(const GenerationOptions& options, const Tokenizer* tokenizer);
 
+// Reads Ollama's "options" of a request, and gives its context: num_ctx, or that of the server.
+// Throws ApiError for a larger one.
+int64_t read_ollama_options(const ApiCall& call, const JsonField& body, RequestSettings& settings);
+
 // llama-server's "__verbose", {"prompt": text}. Null unless it is asked for.
 Json verbose_json(const ApiCall& call, const RequestSettings& settings,
                   const std::vector<TokenId>& prompt);

@@ -21,6 +21,7 @@ constexpr unsigned kBodies = kLocal | kMessagesApi | kResponsesApi | kOllamaApi;
 constexpr unsigned kSampled = kLocal | kMessagesApi | kResponsesApi | kOllamaOptionsApi;
 constexpr unsigned kFree = kLocal | kOllamaOptionsApi;
 
+constexpr std::string_view kNone = R"("none")", kAuto = R"("auto")", kMedium = R"("medium")";
 constexpr int64_t kMostChoices = 64;
 constexpr int64_t kMostTopLogprobs = 20;
 
@@ -92,14 +93,17 @@ void read_ignore_eos(const JsonField& field, FieldTarget target) {
   target.settings.generation.sampler.ignore_eos = field.boolean();
 }
 void read_stream_options(const JsonField& field, FieldTarget target) {
-  field.allow_only({"include_usage", "include_obfuscation"});
+  field.allow_only({"include_usage", "include_obfuscation", "continuous_usage_stats"});
+  if (field.boolean("continuous_usage_stats", false))
+    field.find("continuous_usage_stats")->fail("is not supported yet");
   target.settings.include_usage = field.boolean("include_usage", false);
 }
 // A number in a completion; true in a chat, where top_logprobs has the number.
 void read_logprobs(const JsonField& field, FieldTarget target) {
   if (field.json().is_boolean()) return read_flag<&RequestSettings::wants_logprobs>(field, target);
   target.settings.wants_logprobs = true;
-  target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
+  target.settings.n_top_logprobs =
+      static_cast<int32_t>(field.integer(0, kMostTopLogprobs, "a whole number, true or false"));
 }
 void read_top_logprobs(const JsonField& field, FieldTarget target) {
   target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
@@ -113,7 +117,7 @@ void read_n_probs(const JsonField& field, FieldTarget target) {
 void read_include(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements()) {
     if (entry.string() != "message.output_text.logprobs")
-      entry.must_be("message.output_text.logprobs");
+      entry.must_be(R"("message.output_text.logprobs")");
     target.settings.wants_logprobs = true;
   }
 }
@@ -155,7 +159,7 @@ void read_penalize_newline(const JsonField& field, FieldTarget) {
 }
 void read_modalities(const JsonField& field, FieldTarget) {
   for (const JsonField& entry : field.elements()) {
-    if (entry.string() != "text") entry.must_be("text");
+    if (entry.string() != "text") entry.must_be(R"("text")");
   }
 }
 // An empty object asks for a search too.
@@ -179,22 +183,23 @@ void read_thinking(const JsonField& field, FieldTarget target) {
   if (field.find("type")->string() == "disabled")
     target.settings.template_variables["enable_thinking"] = false;
 }
-// Takes only a value that asks for what happens anyway: an empty one, or one of `neutral`.
+// Takes only a value that asks for what happens anyway: an empty one, or one of `neutral`, as JSON.
 void refuse_unless_neutral(const JsonField& field,
                            std::initializer_list<std::string_view> neutral) {
   if (field.is_empty()) return;
-  if (field.json().is_string() && std::ranges::count(neutral, field.string()) > 0) return;
+  if (std::ranges::count(neutral, dump_json(field.json())) > 0) return;
   if (neutral.size() == 0) field.fail("is not supported yet");
   field.must_be(fmt::format("{}", fmt::join(neutral, " or ")));
 }
 void read_text_format(const JsonField& field, FieldTarget target) {
   field.allow_only({"format", "verbosity"});
-  if (const auto verbosity = field.find("verbosity")) refuse_unless_neutral(*verbosity, {"medium"});
+  if (const auto verbosity = field.find("verbosity")) refuse_unless_neutral(*verbosity, {kMedium});
   if (const auto format = field.find("format")) read_response_format(*format, target);
 }
 void read_choice_of_tool(const JsonField& field, FieldTarget target) {
   if (field.json().is_object()) return read_plain_type(field, target);
-  if (field.string() != "none" && field.string() != "auto") field.fail("is not supported yet");
+  const std::string& name = field.string("a string or an object");
+  if (name != "none" && name != "auto") field.fail("is not supported yet");
 }
 
 // These have no effect on the answer, or the endpoint reads them; their type must be right.
@@ -203,9 +208,7 @@ void expect_boolean(const JsonField& field, FieldTarget) { field.boolean(); }
 void expect_number(const JsonField& field, FieldTarget) { field.number(-kAny, kAny); }
 void expect_object(const JsonField& field, FieldTarget) { field.members(); }
 void expect_array(const JsonField& field, FieldTarget) { field.elements(); }
-void expect_duration(const JsonField& field, FieldTarget) {  // "5m", or seconds
-  if (!field.json().is_string() && !field.json().is_number()) field.fail("must be a duration");
-}
+void expect_duration(const JsonField& field, FieldTarget) { check_duration(field); }
 void leave_to_endpoint(const JsonField&, FieldTarget) {}
 
 struct ReadFields {
@@ -287,9 +290,8 @@ const ReadFields kRead[] = {
       "embedding_only"},
      kOllamaOptionsApi,
      expect_boolean},
-    {{"backend_sampling"}, kLocal, expect_boolean},
     {{"timings_per_token"}, kLocal | kResponsesApi, expect_boolean},
-    {{"cache_prompt"}, kLocal, expect_boolean},  // what is reused changes no answer
+    {{"backend_sampling", "cache_prompt"}, kLocal, expect_boolean},
     {{"parallel_tool_calls"}, kChatApi | kResponsesApi, expect_boolean},  // tools are refused
     // What matters only beside a field that is refused: dry_multiplier, mirostat, dynatemp_range.
     {{"dry_base", "dry_allowed_length", "dry_penalty_last_n"}, kLocal, expect_number},
@@ -308,23 +310,25 @@ struct RefusedFields {
 const RefusedFields kRefused[] = {
     {{"tools"}, kChatApi | kMessagesApi | kResponsesApi | kOllamaApi},
     {{"functions", "audio", "prediction"}, kChatApi},
-    {{"function_call"}, kChatApi, {"none", "auto"}},
-    {{"reasoning_effort"}, kChatApi, {"none"}},
-    {{"reasoning_format"}, kChatApi, {"none", "auto"}},  // thoughts are a part of the text
-    {{"verbosity"}, kChatApi, {"medium"}},
+    {{"reasoning_effort"}, kChatApi, {kNone}},
+    {{"reasoning"}, kResponsesApi, {R"({"effort":"none"})"}},
+    {{"function_call", "reasoning_format"}, kChatApi, {kNone, kAuto}},  // thoughts are in the text
+    {{"verbosity"}, kChatApi, {kMedium}},
+    {{"metadata"}, kCompletionsApi},
     {{"moderation"}, kChatApi | kResponsesApi},
-    {{"truncation"}, kResponsesApi, {"disabled"}},
-    {{"reasoning", "previous_response_id", "conversation", "prompt", "background",
-      "max_tool_calls"},
+    {{"truncation"}, kResponsesApi, {R"("disabled")"}},
+    {{"previous_response_id", "conversation", "prompt", "background", "max_tool_calls",
+      "context_management"},
      kResponsesApi},
-    {{"context_management"}, kMessagesApi | kResponsesApi},
+    {{"context_management"}, kMessagesApi, {R"({"edits":[]})"}},
     {{"container", "mcp_servers", "output_config", "output_format"}, kMessagesApi},
     {{"suffix"}, kCompletionsApi | kOllamaApi},
-    {{"template", "context", "images"}, kOllamaApi},
+    {{"template", "context", "images", "truncate"}, kOllamaApi},
     {{"prompt", "system", "raw"}, kOllamaChatApi},
     {{"messages"}, kGenerateApi},
     {{"post_sampling_probs"}, kOpenAi},
-    {{"grammar_lazy", "dry_multiplier", "dynatemp_range", "n_discard", "t_max_predict_ms"}, kLocal},
+    {{"grammar_lazy", "dry_multiplier", "dynatemp_range", "n_discard"}, kLocal},
+    {{"t_max_predict_ms"}, kLocal, {"-1"}},
     {{"mirostat"}, kFree},
     {{"n_indent", "image_data"}, kLlamaApi},
 };

@@ -163,7 +163,7 @@ void read_response_format(const JsonField& field, FieldTarget target) {
   if (name == "text" && schema) schema->fail("needs the type json_schema");
   if (name == "text") return;
   if (name != "json_object" && name != "json_schema")
-    type.must_be("text, json_object or json_schema");
+    type.must_be(R"("text", "json_object" or "json_schema")");
   if (schema) return read_schema(*schema, target);
   if (name == "json_schema") field.fail("needs a schema");
   follow(field, grammar_of_any_object(), target);
@@ -172,7 +172,7 @@ void read_response_format(const JsonField& field, FieldTarget target) {
 void read_format(const JsonField& field, FieldTarget target) {
   if (field.is_empty()) return;
   if (field.json().is_object()) return read_schema(field, target);
-  if (field.string() != "json") field.must_be("\"json\" or a JSON schema");
+  if (field.string("a string or an object") != "json") field.must_be("\"json\" or a JSON schema");
   follow(field, grammar_of_any_object(), target);
 }
 

@@ -152,19 +152,21 @@ bool has_numbers(const Json& json) { return std::ranges::any_of(json, &Json::is_
 
 }  // namespace
 
-std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field) {
+std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field,
+                                               std::string_view what) {
   std::vector<std::vector<TokenId>> prompts;
   if (!field.json().is_array() || has_numbers(field.json())) {
     prompts.push_back(read_prompt(served, field));
   } else {
     const std::vector<JsonField> elements = field.elements();
     if (elements.size() > kMostPrompts)
-      field.fail(fmt::format("has more than {} prompts", kMostPrompts));
+      field.fail(fmt::format("has more than {} {}s", kMostPrompts, what));
     for (const JsonField& element : elements) prompts.push_back(read_prompt(served, element));
   }
-  if (prompts.empty()) field.fail("is empty: give at least one prompt");
+  if (prompts.empty()) field.fail(fmt::format("is empty: give at least one {}", what));
   for (const auto& prompt : prompts) {
-    if (prompt.empty()) field.fail("has a prompt without tokens: give at least one token");
+    if (prompt.empty())
+      field.fail(fmt::format("has a {} without tokens: give at least one token", what));
   }
   return prompts;
 }

@@ -64,8 +64,9 @@ std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
                                               const RequestSettings& settings);
 
 // One or several prompts: "text", [ids], [ids and "texts", mixed], or an array of these in which no
-// number stands. {"prompt_string": "text"} is a text. Throws ApiError.
-std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field);
+// number stands. {"prompt_string": "text"} is a text. Throws ApiError, which calls each `what`.
+std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field,
+                                               std::string_view what = "prompt");
 
 // The prompt of a conversation. `messages` is an array of {role, content}, where content is a
 // string or an array of {"type": "text", "text"}; `system` (may be empty) comes before them. `name`

@@ -111,6 +111,11 @@ class WithLimpid(unittest.TestCase):
         for line in answers:
             self.assertIn("/v1/chat/completions 200 ", line)
 
+    def test_asks_whether_the_server_speaks_http(self):
+        url = self.server.url.replace("http:", "https:")
+        err = chat("--connect", url, "-st", "-p", "hello")[2]
+        self.assertIn("does the server speak http?", err)
+
     def test_shows_the_servers_refusals(self):
         code, out, err = chat("--connect", self.server.url, "--top-p", 2, "-st", "-p", "hello")
         self.assertEqual((code, out), (1, ""))
@@ -121,10 +126,16 @@ class WithLimpid(unittest.TestCase):
         done = limpid_program.outcome(
             "chat", "--connect", "http://127.0.0.1:1", "-m", "x", "-c", 200, env={"LLAMA_ARG_CTX_SIZE": "64"}
         )  # fmt: skip
-        self.assertIn("-c is for a model in this process", done[2])
+        self.assertIn("--ctx-size is for a model in this process", done[2])
 
     def test_refuses_options_of_a_model_here(self):
-        for option in (["-c", 100], ["-ngl", 1], ["--special"], ["--lora", "x"]):
+        for option in (
+            ["--ctx-size", 100],
+            ["--device", "cpu"],
+            ["--special"],
+            ["--lora", "x"],
+            ["--rng", "mt19937"],
+        ):
             code, _, err = chat("--connect", self.server.url, *option, "-st", "-p", "hello")
             self.assertEqual(code, 1)
             self.assertIn(f"{option[0]} is for a model in this process", err)

@@ -26,6 +26,13 @@ TEST(HttpHeaderCheck, RefusesAtTheFirstWrongByte) {
   EXPECT_EQ(HttpHeaderCheck(1).look("GET /\r\nA: 1\r\nB: 2\r\n"), State::kTooManyFields);
 }
 
+TEST(HttpText, KnowsLoopbackAddresses) {
+  for (const char* host : {"localhost", "127.0.0.1", "::1", "::ffff:127.0.0.1"})
+    EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"::ffff:10.0.0.1", "127.example.org", "::ffff:localhost"})
+    EXPECT_FALSE(is_loopback(host)) << host;
+}
+
 TEST(HttpText, DecodesTargets) {
   EXPECT_EQ(percent_decoded("a%20b%C3%A9+"), "a b\xC3\xA9+");
   for (const char* wrong : {"%", "%1", "%zz", "%00", "%+1"}) EXPECT_FALSE(percent_decoded(wrong));

@@ -81,6 +81,22 @@ TEST(JsonBody, SaysWhatAValueMustBe) {
             "pooling must be mean or last, not 'x'");
 }
 
+TEST(JsonBody, KnowsDurations) {
+  const Json json = parse_body(
+      R"({"right": [5, -1, 0.5, "5m", "-1", "1h30m", "1.5h", "10ms", "0"],
+          "wrong": ["", "soon", "5 m", "m", "5mm", "5d", "-", true, {}, []]})");
+  const JsonField body(json, "");
+  for (const JsonField& time : body.find("right")->elements())
+    EXPECT_EQ(blamed([&] { check_duration(time); }), "no error") << time.json();
+  for (const JsonField& time : body.find("wrong")->elements())
+    EXPECT_EQ(blamed([&] { check_duration(time); }), time.name()) << time.json();
+}
+
+TEST(JsonBody, ANameOfAModelIsAString) {
+  EXPECT_EQ(blamed([] { JsonBody(R"({"model": 5})"); }), "model");
+  EXPECT_EQ(blamed([] { JsonBody(R"({"model": null})"); }), "no error");
+}
+
 TEST(JsonBody, KnowsEmptyValues) {
   const Json json = parse_body(
       R"({"empty": [null, false, 0, 0.0, "", [], {}, {"a": null}], "full": [true, 1, -0.5, "0", [0], {"a": 0}]})");

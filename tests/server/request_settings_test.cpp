@@ -145,9 +145,8 @@ TEST(RequestSettings, AFieldWithoutEffectHasItsType) {
   EXPECT_EQ(blamed(R"({"user": 5})"), "user");
   EXPECT_EQ(blamed(R"({"num_gpu": true})", kOllamaOptionsApi), "num_gpu");
   EXPECT_EQ(blamed(R"({"num_gpu": 1})", kOllamaOptionsApi), "no error");
-  EXPECT_EQ(blamed(R"({"keep_alive": []})", kOllamaChatApi), "keep_alive");
-  for (const char* body : {R"({"keep_alive": "5m"})", R"({"keep_alive": -1})"})
-    EXPECT_EQ(blamed(body, kOllamaChatApi), "no error") << body;
+  EXPECT_EQ(blamed(R"({"keep_alive": "soon"})", kOllamaChatApi), "keep_alive");
+  EXPECT_EQ(blamed(R"({"keep_alive": "5m"})", kOllamaChatApi), "no error");
 }
 
 TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {
@@ -173,6 +172,42 @@ TEST(RequestSettings, TakesNoOtherValueThanTheNeutralOne) {
     EXPECT_EQ(blamed(fmt::format(R"({{"{}": {}}})", name, neutral)), "no error") << name;
     EXPECT_EQ(blamed(fmt::format(R"({{"{}": {}}})", name, other)), name);
   }
+}
+
+TEST(RequestSettings, TakesNeutralValuesOfEachApi) {
+  for (const auto& [api, body, other] :
+       {std::tuple(kResponsesApi, R"({"reasoning": {"effort": "none"}})",
+                   R"({"reasoning": {"effort": "low"}})"),
+        std::tuple(kMessagesApi, R"({"context_management": {"edits": []}})",
+                   R"({"context_management": {"edits": [{}]}})"),
+        std::tuple(kLlamaApi, R"({"t_max_predict_ms": -1})", R"({"t_max_predict_ms": 5})"),
+        std::tuple(kOllamaChatApi, R"({"truncate": false})", R"({"truncate": true})"),
+        std::tuple(kCompletionsApi, R"({"metadata": {}})", R"({"metadata": {"a": "b"}})"),
+        std::tuple(kChatApi, R"({"stream_options": {"continuous_usage_stats": false}})",
+                   R"({"stream_options": {"continuous_usage_stats": true}})")}) {
+    EXPECT_EQ(blamed(body, api), "no error") << body;
+    EXPECT_NE(blamed(other, api), "no error") << other;
+  }
+}
+
+TEST(RequestSettings, SaysWhatAValueMayBe) {
+  const auto message = [](const char* body, ApiName api) -> std::string {
+    try {
+      read(body, api);
+    } catch (const ApiError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(R"({"format": 5})", kGenerateApi), "format must be a string or an object");
+  EXPECT_EQ(message(R"({"tool_choice": 5})", kChatApi),
+            "tool_choice must be a string or an object");
+  EXPECT_EQ(message(R"({"logprobs": "x"})", kCompletionsApi),
+            "logprobs must be a whole number, true or false");
+  EXPECT_EQ(message(R"({"keep_alive": []})", kOllamaChatApi),
+            "keep_alive must be a string or a number");
+  EXPECT_EQ(message(R"({"reasoning_format": "x"})", kChatApi),
+            R"(reasoning_format must be "none" or "auto", not 'x')");
 }
 
 TEST(RequestSettings, AcceptsEmptyValuesOfTheSame) {

@@ -227,6 +227,14 @@ class Slots(unittest.TestCase):
                 self.assertEqual((status, answer["error"]["param"]), (400, "filename"))
                 self.assertNotIn(folder, str(answer))
             self.assertEqual(bad.read_text(), "garbage")
+            link = pathlib.Path(folder) / "link"
+            link.symlink_to("nothing")
+            for name in ("link", "x" * 221, "x" * 255):
+                status, answer = server.post("/slots/0?action=save", {"filename": name})
+                self.assertEqual((status, answer["error"]["param"]), (400, "filename"))
+            self.assertTrue(link.is_symlink())
+            status, _ = server.post("/slots/0?action=save", {"filename": "x" * 220})
+            self.assertEqual(status, 200)
         with Server() as server:
             self.assertEqual(server.post("/slots/0?action=erase", {})[0], 501)
 

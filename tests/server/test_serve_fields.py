@@ -280,6 +280,19 @@ class Ollama(WithServer):
         self.accept(*self.chat(options={**limit, **loading, "num_keep": 4}))
         self.refuse(*self.chat(options={"unknown": 1}), "options.unknown")
 
+    def test_an_embedding_reads_what_the_request_allows(self):
+        def embed(**changes: object) -> tuple[str, dict]:
+            return "/api/embed", {"input": "the world " * 500, **changes}
+
+        for n_ctx, n_tokens in ((8, 8), (0, 256), (256, 256)):
+            answer = self.accept(*embed(options={"num_ctx": n_ctx}))
+            self.assertEqual(answer["prompt_eval_count"], n_tokens)
+        self.refuse(*embed(options={"num_ctx": 257}), "options.num_ctx")
+        self.refuse(*embed(keep_alive={}), "keep_alive")
+        self.assertIn("text without tokens", self.refuse(*embed(input=[[]]), "input"))
+        for path in ("/api/embed", "/v1/embeddings", "/tokenize", "/detokenize", "/explain"):
+            self.refuse(path, {"input": "a", "answer": "a", "model": 5}, "model")
+
     def test_a_format_is_that_of_a_chat(self):
         schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}
         greedy = {"options": {"temperature": 0, "num_predict": 20}}

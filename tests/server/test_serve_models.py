@@ -95,6 +95,17 @@ class SeveralModels(unittest.TestCase):
         listed = [model.model for model in ollama.Client(server.url).list().models]
         self.assertEqual(listed, ["first", "second", "third"])
 
+    def test_facts_of_a_model_do_not_load_it(self):
+        server = self.serve()
+        empty = {"system": "", "template": "", "options": None, "verbose": False}
+        for names in ({"name": "second"}, {"model": "second"}, {"model": "second", "name": ""}):
+            status, answer = server.post("/api/show", {**names, **empty})
+            self.assertEqual((status, "template" in answer), (200, False), names)
+        self.assertEqual(set(states(server).values()), {"unloaded"})
+        self.assertEqual(server.post("/api/show", {"name": "none"})[0], 404)
+        for wrong in ({"verbose": "yes"}, {"system": "Be kind."}, {"other": ""}):
+            self.assertEqual(server.post("/api/show", {"name": "second", **wrong})[0], 400, wrong)
+
     def test_what_is_not_used_makes_room(self):
         server = self.serve("--models-max", 2)
         for name in ("first", "second", "third"):
