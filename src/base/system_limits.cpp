@@ -21,7 +21,7 @@
 namespace limpid {
 namespace {
 
-constexpr uint64_t kKib = 1024;  // the unit of /proc/meminfo
+constexpr uint64_t kKib = 1024;  // the unit of /proc/meminfo and of sizes of caches
 
 // Reads the number after `key` in a file of lines "key number", or the number at the beginning of
 // the file if `key` is empty. Returns nothing if the key is missing or no number follows ("max").
@@ -152,6 +152,11 @@ int64_t second_level_cache() {
 #else
   return 0;
 #endif
+}
+
+uint64_t third_level_cache(const std::string& root) {
+  const std::string path = root + "/sys/devices/system/cpu/cpu0/cache/index3/size";  // "32768K"
+  return read_number(path).value_or(0) * kKib;
 }
 
 void return_free_memory() {

@@ -26,6 +26,11 @@ int usable_cores(const std::string& root = "");
 // Bytes of the second-level cache of a core. 0 when unknown.
 int64_t second_level_cache();
 
+// Bytes of the third-level cache that the first processor reads through. 0 when unknown. Not what
+// sysconf says, which on AMD is the cache of the whole package: 384 MiB, where a core reads through
+// 32.
+uint64_t third_level_cache(const std::string& root = "");
+
 // Gives pages that malloc keeps for later back to the system, where the C library can.
 void return_free_memory();
 

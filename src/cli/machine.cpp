@@ -5,7 +5,6 @@
 #include "cli/machine.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -90,7 +89,7 @@ Machine look_at_machine() {
   machine.isa = choose_isa("").name;
   machine.memory_bytes = total_memory();
   machine.available_bytes = available_memory();
-  machine.cache_bytes = static_cast<uint64_t>(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), 0L));
+  machine.cache_bytes = third_level_cache();
   return machine;
 }
 

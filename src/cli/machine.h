@@ -19,7 +19,7 @@ struct Machine {
   std::string isa;                    // whose kernels run
   uint64_t memory_bytes = 0;          // the smaller of the machine's and the control group's limit
   uint64_t available_bytes = 0;
-  uint64_t cache_bytes = 0;  // of a cache of the last level; 0: unknown
+  uint64_t cache_bytes = 0;  // third_level_cache()
   // For each GPU API, its devices or the reason why it has none. Only commands that show GPUs fill
   // this in, because that loads drivers.
   std::vector<GpuApi> gpus;

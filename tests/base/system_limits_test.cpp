@@ -116,5 +116,12 @@ TEST_F(SystemLimits, ProcessorsAreThoseThatAQuotaLetsRun) {
   EXPECT_EQ(granted_processors(root_.folder()), 0);
 }
 
+TEST_F(SystemLimits, ThirdLevelCacheIsThatOfTheFirstProcessor) {
+  EXPECT_EQ(third_level_cache(root_.folder()), 0U);
+  std::filesystem::create_directories(root_.path("sys/devices/system/cpu/cpu0/cache/index3"));
+  root_.write("sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
+  EXPECT_EQ(third_level_cache(root_.folder()), uint64_t{32} << 20);
+}
+
 }  // namespace
 }  // namespace limpid
