@@ -90,7 +90,7 @@ std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.0f} %", share * 100) : "-";
 }
 
-// Of weights that the caches hold, reading the memory is no limit.
+// The speed of memory does not limit weights that stay in the cache.
 bool is_in_cache(const BenchReport& report) { return report.n_bytes <= report.machine.cache_bytes; }
 
 std::string read_percent(const Rates& rates, const BenchReport& report) {

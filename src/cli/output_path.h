@@ -15,8 +15,8 @@ namespace limpid::cli {
 // Writes a whole file, or standard output where `path` is "-". Throws ResourceError.
 void write_text(const std::string& path, std::string_view text);
 
-// The file at the end of the links that begin at `path`; it need not exist yet. `path` itself where
-// it is no link, or where there is a folder or a device.
+// The file at the end of the links that begin at `path`; it need not exist yet. `path` itself if it
+// is not a link, or leads to a folder or a device.
 std::string at_end_of_links(const std::string& path);
 
 // Throws ArgumentError when `path` is "-": a model is not written in order, so it needs a file.

@@ -33,7 +33,8 @@ HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
 }
 
 // Against pages of other sites that a user has open in a browser. The browser adds both fields, and
-// a page cannot change them. So a request without Host, which only HTTP/1.0 allows, is no page's.
+// a page cannot change them. So a request without Host, which only HTTP/1.0 allows, does not
+// come from a page.
 HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& options) {
   const std::string_view host = request.header("Host");
   const bool has_host = std::ranges::any_of(

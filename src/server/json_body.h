@@ -81,7 +81,8 @@ Json parse_body(std::string_view body);
 // The body of a request as one field, which owns the document.
 class JsonBody : public JsonField {
  public:
-  // Throws as parse_body does, and for a `model` that is no string: any request may name its model.
+  // Throws as parse_body does, and for a `model` that is not a string: any request may name its
+  // model.
   explicit JsonBody(std::string_view text)
       : JsonBody(std::make_unique<const Json>(parse_body(text))) {
     string_or_empty("model");

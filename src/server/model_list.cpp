@@ -108,7 +108,7 @@ void ollama_show(const ServerCall& call) {
   const JsonBody body(call.request.body);
   body.allow_only({"model", "name", "verbose", "system", "template", "options"});
   body.refuse_others({"model", "name", "verbose"});  // Ollama's client in Go sends empty ones
-  body.boolean("verbose", false);                    // throws for what is no boolean
+  body.boolean("verbose", false);                    // throws if it is not a boolean
   const std::string older_name = body.string_or_empty("name");
   const std::string name = body.string_or_empty("model");
   const ModelShelf::Entry entry = call.api.shelf().look_at(name.empty() ? older_name : name);

@@ -49,7 +49,7 @@ EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
   }
   body.allow_only(
       {"input", "model", "dimensions", "pooling", "normalize", "encoding_format", "user"});
-  body.string_or_empty("user");  // throws for what is no string
+  body.string_or_empty("user");  // throws if it is not a string
   if (const auto pooling = body.find("pooling")) settings.pooling = read_pooling(*pooling);
   settings.normalize = body.boolean("normalize", true);
   if (const auto format = body.find("encoding_format")) {
