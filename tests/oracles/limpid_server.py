@@ -100,6 +100,20 @@ class Server:
         line = next(line for line in status.splitlines() if line.startswith(of))
         return int(line.split()[1]) * 1024 / 1e6
 
+    def states(self) -> dict[str, str]:
+        """"loaded", "unloaded" and so on, by the model's name."""
+        models = self.get("/v1/models")[1]["data"]
+        return {model["id"]: model["status"]["value"] for model in models}
+
+    def wait_for_states(self, **wanted: str) -> None:
+        """Models are loaded and unloaded after the answer to the request for it."""
+        for _ in range(600):
+            states = self.states()
+            if wanted.items() <= states.items():
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"expected {wanted}, found {states}")
+
     def wait_until_idle(self) -> None:
         for _ in range(600):
             if self.metrics()["llamacpp:requests_processing"] == 0:

@@ -4,7 +4,6 @@ import concurrent.futures
 import pathlib
 import shutil
 import tempfile
-import time
 import unittest
 
 import limpid_program
@@ -13,11 +12,6 @@ import openai
 from limpid_server import TINY, Server
 
 GREEDY = {"prompt": "the world", "temperature": 0, "max_tokens": 8}
-
-
-def states(server: Server) -> dict[str, str]:
-    models = server.get("/v1/models")[1]["data"]
-    return {model["id"]: model["status"]["value"] for model in models}
 
 
 class SeveralModels(unittest.TestCase):
@@ -37,13 +31,13 @@ class SeveralModels(unittest.TestCase):
 
     def test_a_request_chooses_its_model(self):
         server = self.serve()
-        self.assertEqual(list(states(server)), ["first", "second", "third"])
-        self.assertEqual(set(states(server).values()), {"unloaded"})
+        self.assertEqual(list(server.states()), ["first", "second", "third"])
+        self.assertEqual(set(server.states().values()), {"unloaded"})
         answer = server.post("/v1/completions", {**GREEDY, "model": "second"})[1]
         self.assertEqual(answer["model"], "second")
-        self.assertEqual(states(server)["second"], "loaded")
+        self.assertEqual(server.states()["second"], "loaded")
         self.assertEqual(server.post("/v1/completions", GREEDY)[1]["model"], "first")
-        self.assertEqual(states(server)["third"], "unloaded")
+        self.assertEqual(server.states()["third"], "unloaded")
         self.assertIn("broken is left out", "".join(server.log))
 
     def test_predict_answers_with_one_model(self):
@@ -55,7 +49,7 @@ class SeveralModels(unittest.TestCase):
         self.assertEqual(told["model"], "second")
         # The answers let the model go: it can be unloaded, and loaded again.
         self.assertTrue(server.post("/models/unload", {"model": "second"})[1]["success"])
-        self.assertEqual(states(server)["second"], "unloaded")
+        server.wait_for_states(second="unloaded")
         self.assertEqual(server.post("/v1/completions", {**GREEDY, "model": "second"})[0], 200)
 
     def test_the_body_decides_where_it_names_a_model(self):
@@ -68,13 +62,13 @@ class SeveralModels(unittest.TestCase):
 
     def test_a_folder_has_its_own_name(self):
         server = self.serve(model=f"{limpid_program.DATA}/golden/hugging_face/qwen3/")
-        self.assertEqual(list(states(server)), ["qwen3"])
+        self.assertEqual(list(server.states()), ["qwen3"])
 
     def test_a_name_with_of_is_not_a_part(self):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(TINY, pathlib.Path(folder) / "story-queen-of-hearts.gguf")
             server = self.serve(model=folder)
-            self.assertEqual(list(states(server)), ["story-queen-of-hearts"])
+            self.assertEqual(list(server.states()), ["story-queen-of-hearts"])
 
     def test_an_unknown_name_is_an_error_in_every_api(self):
         server = self.serve()
@@ -101,7 +95,7 @@ class SeveralModels(unittest.TestCase):
         for names in ({"name": "second"}, {"model": "second"}, {"model": "second", "name": ""}):
             status, answer = server.post("/api/show", {**names, **empty})
             self.assertEqual((status, "template" in answer), (200, False), names)
-        self.assertEqual(set(states(server).values()), {"unloaded"})
+        self.assertEqual(set(server.states().values()), {"unloaded"})
         self.assertEqual(server.post("/api/show", {"name": "none"})[0], 404)
         for wrong in ({"verbose": "yes"}, {"system": "Be kind."}, {"other": ""}):
             self.assertEqual(server.post("/api/show", {"name": "second", **wrong})[0], 400, wrong)
@@ -111,10 +105,10 @@ class SeveralModels(unittest.TestCase):
         for name in ("first", "second", "third"):
             self.assertEqual(server.post("/completion", {**GREEDY, "model": name})[0], 200)
         expected = {"first": "unloaded", "second": "loaded", "third": "loaded"}
-        self.assertEqual(states(server), expected)
+        self.assertEqual(server.states(), expected)
         props = server.get("/props?model=first")[1]
         self.assertEqual(props["model_alias"], "first")
-        self.assertEqual(states(server)["second"], "unloaded")
+        self.assertEqual(server.states()["second"], "unloaded")
         metrics = server.metrics()  # what an unloaded model has counted stays
         self.assertEqual(metrics['llamacpp:tokens_predicted_total{model="second"}'], 8)
         self.assertIn("llamacpp:tokens_predicted_total", server.get("/metrics?model=second")[1])
@@ -131,16 +125,13 @@ class SeveralModels(unittest.TestCase):
             answers = list(pool.map(ask, names))
         self.assertEqual([name for name, _ in answers], names)
         self.assertEqual(len({text for _, text in answers}), 1)  # three names of one file
-        self.assertEqual(list(states(server).values()).count("loaded"), 1)
+        self.assertEqual(list(server.states().values()).count("loaded"), 1)
 
     def test_loads_and_unloads_by_request(self):
         server = self.serve("--no-models-autoload", "--api-key", "k", key="k")
         self.assertEqual(server.post("/completion", {**GREEDY, "model": "second"})[0], 400)
         self.assertEqual(server.post("/models/load", {"model": "second"})[1], {"success": True})
-        for _ in range(200):
-            if states(server)["second"] == "loaded":
-                break
-            time.sleep(0.02)
+        server.wait_for_states(second="loaded")
         self.assertEqual(server.post("/completion", {**GREEDY, "model": "second"})[0], 200)
         self.assertEqual(server.post("/models/unload", {"model": "second"})[1], {"success": True})
         self.assertEqual(server.post("/models/unload", {"model": "first"})[0], 400)
@@ -152,7 +143,7 @@ class SeveralModels(unittest.TestCase):
 
     def test_names_from_the_command_line(self):
         server = self.serve("--alias", "a,b", model=[TINY, self.folder / "first.gguf"])
-        self.assertEqual(list(states(server)), ["a", "b"])
+        self.assertEqual(list(server.states()), ["a", "b"])
         self.assertEqual(server.post("/completion", {**GREEDY, "model": "b"})[1]["model"], "b")
         for flags, words in (
             (["-m", TINY, "-m", TINY], "both called tiny_chat"),

@@ -19,20 +19,7 @@ class Sleep(unittest.TestCase):
 
     # Asking does not keep it awake.
     def wait_for_sleep(self) -> None:
-        for _ in range(600):
-            if self.is_sleeping():
-                return
-            time.sleep(0.05)
-        self.fail("the model did not go to sleep")
-
-    def wait_for_states(self, wanted: list[str]) -> None:
-        for _ in range(600):
-            models = self.server.get("/v1/models")[1]["data"]
-            states = [model["status"]["value"] for model in models]
-            if states == wanted:
-                return
-            time.sleep(0.05)
-        self.assertEqual(states, wanted)
+        self.server.wait_for_states(tiny_chat="sleeping")
 
     def serve(self, *flags: object, **options) -> None:
         self.server = self.enterContext(Server("--sleep-idle-seconds", 1, *flags, **options))
@@ -47,8 +34,6 @@ class Sleep(unittest.TestCase):
         self.wait_for_sleep()
         self.assertEqual(self.server.get("/health")[0], 200)
         self.assertEqual(self.server.get("/metrics")[1], counted)
-        models = self.server.get("/v1/models")[1]["data"]
-        self.assertEqual([model["status"]["value"] for model in models], ["sleeping"])
         self.assertEqual(self.server.get("/props")[1], {**awake, "is_sleeping": True})
         again = self.server.post("/completion", ASKED)[1]
         self.assertEqual(again["tokens"], first["tokens"])
@@ -73,7 +58,7 @@ class Sleep(unittest.TestCase):
         flags = ["--alias", "a,b", "--no-models-autoload"]
         self.serve(*flags, model=[TINY, TINY])
         self.server.post("/models/load", {"model": "b"})  # is answered before the model is there
-        self.wait_for_states(["unloaded", "sleeping"])
+        self.server.wait_for_states(a="unloaded", b="sleeping")
         self.assertEqual(self.server.post("/completion", {**ASKED, "model": "b"})[0], 200)
         self.assertEqual(self.server.post("/completion", {**ASKED, "model": "a"})[0], 400)
 
