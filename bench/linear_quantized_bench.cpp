@@ -121,7 +121,7 @@ struct Bench {
     }
     const AlignedBuffer x = activations(n_tokens, cols);
     std::vector<float> y(static_cast<size_t>(n_tokens * rows));
-    const PackedLayout layout = packed_layout(first.format());
+    const PackedLayout layout = packed_layout(first.dtype());
     const bool nibbles = layout.low_bits + layout.high_bits <= 4 && !layout.has_levels;
     double best_time = 1e9;
     double best_memory = 0;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -42,28 +43,14 @@ bool lock_temporary(int fd, const std::string& path) {
   return !is_taken && ::access(path.c_str(), F_OK) == 0;
 }
 
-// Whether `text` is the ending that open_temporary() gives to a name: ".123-4.part".
-bool is_temporary_ending(std::string_view text) {
-  const auto take_digits = [&] {
-    const size_t n = std::min(text.find_first_not_of("0123456789"), text.size());
-    text.remove_prefix(n);
-    return n > 0;
-  };
-  const auto take = [&](char c) {
-    const bool is_there = text.starts_with(c);
-    if (is_there) text.remove_prefix(1);
-    return is_there;
-  };
-  return take('.') && take_digits() && take('-') && take_digits() && text == ".part";
-}
-
 // Removes the temporary files of `path` that killed processes left: those that nobody has locked.
 void remove_remains(const std::string& path) {
+  static const std::regex ending(R"(\.\d+-\d+\.part)");  // as open_temporary() gives it to a name
   const std::string beginning = std::filesystem::path(path).filename().string();
   for (const std::filesystem::path& entry : entries_of(folder_of(path))) {
     const std::string name = entry.filename().string();
-    const bool is_temporary = name.starts_with(beginning) &&
-                              is_temporary_ending(std::string_view(name).substr(beginning.size()));
+    const bool is_temporary =
+        name.starts_with(beginning) && std::regex_match(name.substr(beginning.size()), ending);
     const int fd = is_temporary ? ::open(entry.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (fd < 0) continue;
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.c_str());

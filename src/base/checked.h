@@ -5,21 +5,20 @@
 
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 
 namespace limpid {
 
 // a + b, a * b, if they fit.
-template <std::unsigned_integral T>
+template <std::integral T>
 [[nodiscard]] constexpr std::optional<T> checked_add(T a, T b) {
   T sum{};
   if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
   return sum;
 }
 
-template <std::unsigned_integral T>
+template <std::integral T>
 [[nodiscard]] constexpr std::optional<T> checked_mul(T a, T b) {
   T product{};
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/error_text.h"
 
@@ -37,13 +36,11 @@ ContextOverflowError::ContextOverflowError(int64_t n_tokens, int64_t n_ctx, int6
       n_needed_(std::max(n_tokens, n_needed)) {}
 
 std::string without_part(const std::exception& error) {
-  const std::string_view message = error.what();
-  const size_t end = message.starts_with('[') ? message.find("] ") : std::string_view::npos;
-  const bool has_name = end != std::string_view::npos && end > 1 &&
-                        std::ranges::all_of(message.substr(1, end - 1), [](char c) {
-                          return (c >= 'a' && c <= 'z') || c == '_' || c == ' ';
-                        });
-  return std::string(has_name ? message.substr(end + 2) : message);
+  const std::string message = error.what();
+  const size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_ ", 1);
+  const bool has_name = message.starts_with('[') && end > 1 && end != std::string::npos &&
+                        message.compare(end, 2, "] ") == 0;
+  return has_name ? message.substr(end + 2) : message;
 }
 
 }  // namespace limpid

@@ -1,9 +1,9 @@
 #include "base/foreign_file.h"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/text.h"
 #include "limpid/error.hpp"
@@ -42,13 +42,6 @@ constexpr Magic kMagics[] = {
 
 constexpr size_t kLookedAt = 512;  // bytes that decide whether a file is text
 
-bool starts_with_in_any_case(std::string_view text, std::string_view beginning) {
-  return text.size() >= beginning.size() &&
-         std::equal(beginning.begin(), beginning.end(), text.begin(), [](char wanted, char found) {
-           return wanted == std::tolower(static_cast<unsigned char>(found));
-         });
-}
-
 // ASCII text: what a server answers, a README, a configuration.
 bool is_text(std::string_view bytes) {
   constexpr size_t kFewest = 8;  // fewer bytes prove nothing
@@ -73,7 +66,7 @@ std::string describe_foreign(std::string_view bytes) {
   }
   const std::string_view text = trimmed_left(bytes.substr(0, kLookedAt));
   for (const std::string_view tag : {"<!doctype html", "<html", "<?xml", "<head"}) {
-    if (starts_with_in_any_case(text, tag))
+    if (text.size() >= tag.size() && ::strncasecmp(text.data(), tag.data(), tag.size()) == 0)
       return "a web page: the download went wrong; look at it in a browser, and download again";
   }
   return "";

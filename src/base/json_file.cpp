@@ -1,11 +1,11 @@
 #include "base/json_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "base/foreign_file.h"
+#include "base/parse_number.h"
 #include "base/printable.h"
 
 namespace limpid {
@@ -105,14 +105,6 @@ void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const 
 
 namespace {
 
-bool fits_64_bits(std::string_view digits) {
-  const char* end = digits.data() + digits.size();
-  int64_t number = 0;
-  uint64_t larger = 0;
-  return std::from_chars(digits.data(), end, number).ec == std::errc() ||
-         std::from_chars(digits.data(), end, larger).ec == std::errc();
-}
-
 // The text with ".0" after each integer of more than 64 bits. JSON allows them, and transformers
 // writes 10^30 for a length without a limit, but simdjson refuses integers of that size; with a
 // fraction they are floating-point numbers.
@@ -130,7 +122,8 @@ std::string with_large_integers_as_floats(std::string_view json) {
     const std::string_view token = json.substr(begin, i - begin);
     text += token;
     const bool is_integer = token.find_first_not_of("0123456789", first == '-') == token.npos;
-    if (is_integer && token.size() > 1 && !fits_64_bits(token)) text += ".0";
+    const bool fits = parse_number<int64_t>(token) || parse_number<uint64_t>(token);
+    if (is_integer && token.size() > 1 && !fits) text += ".0";
   }
   return text;
 }

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +37,9 @@ class MappedFile {
   const std::byte* data_;
   size_t size_;
 };
+
+// Files by name.
+using NamedFiles = std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>;
 
 // Returns the path of the MappedFile that contains `address`, or null. The text is valid as long as
 // the map. Async-signal-safe: it is for a handler of SIGBUS, which the kernel raises when a program

@@ -22,19 +22,14 @@ constexpr std::array<uint32_t, 64> kRoundConstants = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-uint32_t load_big_endian(const std::byte* bytes) {
-  uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value = (value << 8) | std::to_integer<uint32_t>(bytes[i]);
-  return value;
-}
-
 }  // namespace
 
 // Mixes one block of 64 bytes into the state (FIPS 180-4, 6.2.2). The 16 words of the block are
 // expanded to 64, and each of 64 rounds mixes one of them into the eight working variables.
 void Sha256::compress(const std::byte* block) {
   std::array<uint32_t, 64> w;
-  for (size_t t = 0; t < 16; ++t) w[t] = load_big_endian(block + 4 * t);
+  std::memcpy(w.data(), block, 64);
+  for (size_t t = 0; t < 16; ++t) w[t] = __builtin_bswap32(w[t]);  // big-endian in the message
   for (size_t t = 16; t < 64; ++t) {
     const uint32_t s0 = std::rotr(w[t - 15], 7) ^ std::rotr(w[t - 15], 18) ^ (w[t - 15] >> 3);
     const uint32_t s1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ (w[t - 2] >> 10);

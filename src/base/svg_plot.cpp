@@ -107,9 +107,7 @@ SvgPlot::SvgPlot(Svg& svg, const Margins& margins, SvgAxis x, SvgAxis y)
 
 double SvgPlot::x_of(double x) const { return margins_.left + x_.share(x) * area_width(); }
 
-double SvgPlot::y_of(double y) const {
-  return svg_.height() - margins_.bottom - y_.share(y) * area_height();
-}
+double SvgPlot::y_of(double y) const { return bottom() - y_.share(y) * area_height(); }
 
 void SvgPlot::heading(std::string_view text) {
   constexpr double kLeft = 16;
@@ -119,46 +117,42 @@ void SvgPlot::heading(std::string_view text) {
 void SvgPlot::x_labels() {
   if (x_.labels.empty()) return;
   const LabelLayout layout = layout_of(x_.labels, area_width());
-  const double bottom = svg_.height() - margins_.bottom;
   for (size_t i = 0; i < x_.labels.size(); i += layout.stride) {
     const double x = x_of(static_cast<double>(i) + 0.5);
     if (layout.upward) {
-      svg_.upward_text({x + 4, bottom + 8}, x_.labels[i], SvgAnchor::kEnd, kLongestLabel);
+      svg_.upward_text({x + 4, bottom() + 8}, x_.labels[i], SvgAnchor::kEnd, kLongestLabel);
     } else {
-      svg_.text({x, bottom + 18}, x_.labels[i], SvgAnchor::kMiddle, kLongestLabel);
+      svg_.text({x, bottom() + 18}, x_.labels[i], SvgAnchor::kMiddle, kLongestLabel);
     }
   }
 }
 
 void SvgPlot::y_labels() {
   if (y_.labels.empty()) return;
-  const double left = margins_.left;
-  const double right = svg_.width() - margins_.right;
-  const double bottom = svg_.height() - margins_.bottom;
-  const SvgPoint frame[] = {
-      {left, bottom}, {left, margins_.top}, {right, margins_.top}, {right, bottom}, {left, bottom}};
+  const SvgPoint frame[] = {{left(), bottom()},
+                            {left(), margins_.top},
+                            {right(), margins_.top},
+                            {right(), bottom()},
+                            {left(), bottom()}};
   svg_.polyline(frame, Svg::kGridInk);
   const auto n = static_cast<double>(y_.labels.size());
   const size_t stride = stride_of(kLine, area_height() / n);
   for (size_t i = 0; i < y_.labels.size(); i += stride)
-    svg_.text({left - 8, y_of(static_cast<double>(i) + 0.5) + 4}, y_.labels[i], SvgAnchor::kEnd,
+    svg_.text({left() - 8, y_of(static_cast<double>(i) + 0.5) + 4}, y_.labels[i], SvgAnchor::kEnd,
               kLongestLabel);
 }
 
 void SvgPlot::axes(std::string_view x_name, std::string_view y_name) {
   x_labels();
   y_labels();
-  const double left = margins_.left;
-  const double right = svg_.width() - margins_.right;
-  const double bottom = svg_.height() - margins_.bottom;
   for (const double tick : y_.ticks) {
     const double y = y_of(tick);
-    svg_.line({left, y}, {right, y}, Svg::kGridInk);
-    svg_.text({left - 8, y + 4}, tick_text(tick), SvgAnchor::kEnd, left - 8);
+    svg_.line({left(), y}, {right(), y}, Svg::kGridInk);
+    svg_.text({left() - 8, y + 4}, tick_text(tick), SvgAnchor::kEnd, left() - 8);
   }
   for (const double tick : x_.ticks)
-    svg_.text({x_of(tick), bottom + 18}, tick_text(tick), SvgAnchor::kMiddle);
-  svg_.text({left + area_width() / 2, svg_.height() - 12}, x_name, SvgAnchor::kMiddle,
+    svg_.text({x_of(tick), bottom() + 18}, tick_text(tick), SvgAnchor::kMiddle);
+  svg_.text({left() + area_width() / 2, svg_.height() - 12}, x_name, SvgAnchor::kMiddle,
             area_width());
   svg_.upward_text({18, margins_.top + area_height() / 2}, y_name);
 }
@@ -197,7 +191,7 @@ SvgPoint SvgPlot::corner(size_t column, size_t row, size_t n_rows, double width,
   const bool from_top = y_.high < y_.low;
   const size_t up = from_top ? n_rows - row : row + 1;
   return {margins_.left + static_cast<double>(column) * width,
-          svg_.height() - margins_.bottom - static_cast<double>(up) * height};
+          bottom() - static_cast<double>(up) * height};
 }
 
 // Shades in steps, so that the cells of one step are one element.
@@ -243,7 +237,7 @@ void SvgPlot::cell_texts(const std::vector<std::vector<std::string>>& texts,
 void SvgPlot::color_bar(const SvgAxis& values, std::string_view name, const SvgInk& ink,
                         const SvgInk* below) {
   constexpr double kWidth = 12;
-  const double left = svg_.width() - margins_.right + 14;
+  const double left = right() + 14;
   std::vector<double> shades;
   for (int step = below ? -kShades : 0; step < kShades; ++step)
     shades.push_back((step + (step < 0 ? 0.0 : 1.0)) / kShades);
@@ -258,10 +252,9 @@ void SvgPlot::color_bar(const SvgAxis& values, std::string_view name, const SvgI
 void SvgPlot::histogram(const std::vector<double>& heights, const SvgInk& ink) {
   if (heights.empty()) return;
   const double width = area_width() / static_cast<double>(heights.size());
-  const double bottom = svg_.height() - margins_.bottom;
   for (size_t i = 0; i < heights.size(); ++i) {
     const SvgPoint corner{margins_.left + static_cast<double>(i) * width, y_of(heights[i])};
-    if (heights[i] > 0) svg_.cells({&corner, 1}, width, bottom - corner.y, ink, 1);
+    if (heights[i] > 0) svg_.cells({&corner, 1}, width, bottom() - corner.y, ink, 1);
   }
 }
 

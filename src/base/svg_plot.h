@@ -89,6 +89,9 @@ class SvgPlot {
   void y_labels();
   double x_of(double x) const;
   double y_of(double y) const;
+  double left() const { return margins_.left; }
+  double right() const { return svg_.width() - margins_.right; }
+  double bottom() const { return svg_.height() - margins_.bottom; }
   double area_width() const { return svg_.width() - margins_.left - margins_.right; }
   double area_height() const { return svg_.height() - margins_.top - margins_.bottom; }
 

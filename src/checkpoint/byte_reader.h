@@ -38,6 +38,7 @@ class ByteReader {
 
   std::string_view path() const { return path_; }
   uint64_t offset() const { return offset_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
   uint64_t size() const { return bytes_.size(); }
   uint64_t remaining() const { return bytes_.size() - offset_; }
 
@@ -48,6 +49,21 @@ class ByteReader {
     T value;
     std::memcpy(&value, take(sizeof(T), field).data(), sizeof(T));
     return value;
+  }
+
+  // Reads the number of items that follow (u64), of at least `item_bytes` each. Throws FormatError
+  // when they are more than `most`, or do not fit in the rest of the file: a damaged count cannot
+  // cause a large allocation that way.
+  uint64_t count(std::string_view field, uint64_t item_bytes, std::string_view items = "entries",
+                 uint64_t most = UINT64_MAX) {
+    const uint64_t start = offset_;
+    const auto n = number<uint64_t>(field);
+    if (n > most) fail(start, field, "{} {}; at most {} are read", n, items, most);
+    if (n > remaining() / item_bytes) {
+      fail(start, field, "{} {} do not fit in the {} bytes left of {}; is the download complete?",
+           n, items, remaining(), size());
+    }
+    return n;
   }
 
   // Returns a view of the next `n` bytes and moves past them. Throws FormatError when fewer are

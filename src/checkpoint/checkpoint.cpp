@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -53,14 +54,11 @@ constexpr std::string_view kReadable =
 // Refuses a file that no reader knows. The message says what the file is, or shows its first four
 // bytes.
 [[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
-  if (path.ends_with("vocab.json")) {
-    throw UnsupportedError(fmt::format("{} is the vocabulary of a tokenizer, not a model", path));
-  }
-  if (path.ends_with(".json")) {
-    throw UnsupportedError(
-        fmt::format("{} describes a model but holds no weights: name its folder, {}", path,
-                    folder_of(path).string()));
-  }
+  LIMPID_CHECK(UnsupportedError, !path.ends_with("vocab.json"),
+               "{} is the vocabulary of a tokenizer, not a model", path);
+  LIMPID_CHECK(UnsupportedError, !path.ends_with(".json"),
+               "{} describes a model but holds no weights: name its folder, {}", path,
+               folder_of(path).string());
   refuse_foreign(path, text);
   std::string hex;
   for (const char c : text.substr(0, 4))
@@ -76,6 +74,26 @@ void Checkpoint::add(const std::string& name, Tensor tensor) {
   owned.push_back(std::make_shared<Tensor>(std::move(tensor)));
   derived.erase(name);
   if (tensors.insert_or_assign(name, owned.back()->view()).second) tensor_order.push_back(name);
+}
+
+void Checkpoint::add_view(const std::string& name, const TensorView& view) {
+  if (reinterpret_cast<uintptr_t>(view.data) % dtype_info(view.dtype).block_bytes == 0) {
+    tensors[name] = view;
+    tensor_order.push_back(name);
+    return;
+  }
+  add_derived(name, view.dtype, view.shape, {"copied to an aligned address", [view] {
+                                               Tensor copy(view.dtype, view.shape);
+                                               std::memcpy(copy.data(), view.data, view.n_bytes());
+                                               return copy;
+                                             }});
+}
+
+void Checkpoint::add_derived(const std::string& name, DType dtype, const Shape& shape,
+                             DerivedTensor made) {
+  if (tensors.insert_or_assign(name, TensorView{dtype, shape, nullptr}).second)
+    tensor_order.push_back(name);
+  derived[name] = std::move(made);
 }
 
 // A derived tensor must come out with the dtype and shape that the checkpoint states for it.
@@ -171,7 +189,7 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     if (looks_like_safetensors(bytes)) return open_safetensors_file(path);
     // The last test: the first two bytes of a pickle are also those of 640, which may be the width
     // of a llama2.c model or the length of a safetensors header.
-    if (looks_like_old_torch(bytes)) refuse_old_torch(path);
+    refuse_old_torch(path, text);
     refuse_content(path, text);
   }();
   for (const auto& file : checkpoint.files) check_not_shrunk(*file);

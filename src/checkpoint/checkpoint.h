@@ -60,7 +60,7 @@ struct Checkpoint {
   std::vector<std::shared_ptr<const MappedFile>> files;  // keep the views alive
   std::vector<std::shared_ptr<Tensor>> owned;            // the same for checkpoints built in memory
   // Other files of the model, by file name: tokenizer.json, tokenizer.model, merges.txt, …
-  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> attachments;
+  NamedFiles attachments;
 
   // What the user's hyper-parameters are called in messages: their file, if they were in one.
   std::string given_config = "OpenOptions::config";
@@ -73,6 +73,11 @@ struct Checkpoint {
 
   // Adds a tensor, or replaces the one of that name. The checkpoint owns it from now on.
   void add(const std::string& name, Tensor tensor);
+  // Adds a view into `files` under a new name. Some formats do not align their data: a tensor at an
+  // address that its type, which is not quantised, does not allow is copied when it is read.
+  void add_view(const std::string& name, const TensorView& view);
+  // Adds a derived tensor, or replaces the one of that name.
+  void add_derived(const std::string& name, DType dtype, const Shape& shape, DerivedTensor made);
   // Adds the tensor `name` of `other` as `ours`, also one that is derived. The caller keeps the
   // files of `other`.
   void add_from(const Checkpoint& other, const std::string& name, const std::string& ours);

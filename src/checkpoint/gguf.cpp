@@ -26,28 +26,13 @@ uint32_t read_version(ByteReader& reader) {
   const auto version = reader.number<uint32_t>("header.version");
   if (version == 2 || version == 3) return version;
   if (version == 0) reader.fail(start, "header.version", "unknown version 0");
-  if ((version & 0xffff) == 0) {
-    throw UnsupportedError(fmt::format(
-        "{}: at byte {}: header.version: a big-endian GGUF file; only little-endian files are read",
-        reader.path(), start));
-  }
+  LIMPID_CHECK(
+      UnsupportedError, (version & 0xffff) != 0,
+      "{}: at byte {}: header.version: a big-endian GGUF file; only little-endian files are read",
+      reader.path(), start);
   throw UnsupportedError(
       fmt::format("{}: at byte {}: header.version: GGUF version {}; versions 2 and 3 are read",
                   reader.path(), start, version));
-}
-
-// Reads a count and checks that so many entries fit in the rest of the file. A damaged count cannot
-// cause a large allocation that way.
-uint64_t read_count(ByteReader& reader, const char* field, uint64_t min_bytes) {
-  const uint64_t start = reader.offset();
-  const auto count = reader.number<uint64_t>(field);
-  if (count > reader.remaining() / min_bytes) {
-    reader.fail(start, field,
-                "{} entries do not fit in the {} bytes left of {}; is the download "
-                "complete?",
-                count, reader.remaining(), reader.size());
-  }
-  return count;
 }
 
 // A key that the file must have when its model is split.
@@ -116,10 +101,9 @@ void open_other_gguf_parts(Checkpoint& checkpoint) {
   }
   for (GgufPart file = first_part(first_path, count); ++file.number <= file.count;) {
     const std::string path = file.name();
-    if (!is_there(path)) {
-      throw ResourceError(fmt::format("{} is missing: part {} of {} of {}; download it too", path,
-                                      file.number, count, first_path));
-    }
+    LIMPID_CHECK(ResourceError, is_there(path),
+                 "{} is missing: part {} of {} of {}; download it too", path, file.number, count,
+                 first_path);
     auto mapped = MappedFile::open(path);
     const GgufFile part = parse_gguf(path, mapped->bytes());
     check_part(part, path, file.number - 1, count);
@@ -143,11 +127,11 @@ GgufFile parse_gguf(const std::string& path, std::span<const std::byte> bytes) {
   }
   GgufFile file;
   file.version = read_version(reader);
-  const uint64_t n_tensors = read_count(reader, "header.tensor_count", kMinTensorBytes);
-  const uint64_t n_metadata = read_count(reader, "header.metadata_count", kMinMetadataBytes);
-  GgufMetadata metadata = read_gguf_metadata(reader, n_metadata);
-  file.metadata = std::move(metadata.values);
-  file.tensors = read_gguf_tensors(reader, n_tensors, metadata.alignment, bytes);
+  const uint64_t n_tensors = reader.count("header.tensor_count", kMinTensorBytes);
+  const uint64_t n_metadata = reader.count("header.metadata_count", kMinMetadataBytes);
+  file.metadata = read_gguf_metadata(reader, n_metadata);
+  const auto alignment = file.metadata.integer(kGgufAlignmentKey).value_or(kGgufDefaultAlignment);
+  file.tensors = read_gguf_tensors(reader, n_tensors, static_cast<uint32_t>(alignment));
   return file;
 }
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/printable.h"
 #include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -33,18 +33,7 @@ const GgufTypeInfo& read_type(ByteReader& reader, const std::string& field, Gguf
 
 // A string is a length (u64) and its bytes. The result is a view into the file.
 std::string_view read_string(ByteReader& reader, std::string_view field) {
-  const uint64_t start = reader.offset();
-  const auto length = reader.number<uint64_t>(field);
-  if (length > kLongestString) {
-    reader.fail(start, field, "a string of {} bytes; at most {} are read", length, kLongestString);
-  }
-  if (length > reader.remaining()) {
-    reader.fail(start, field,
-                "a string of {} bytes, but {} of the file's {} are left; is the "
-                "download complete?",
-                length, reader.remaining(), reader.size());
-  }
-  return reader.take(length, field);
+  return reader.take(reader.count(field, 1, "bytes of text", kLongestString), field);
 }
 
 bool read_bool(ByteReader& reader, std::string_view field) {
@@ -62,33 +51,13 @@ auto read_numbers(ByteReader& reader, std::string_view field, uint64_t count) {
   for (auto& value : values) {
     const auto number = reader.number<File>(field);
     if constexpr (std::is_same_v<File, uint64_t>) {
-      if (!std::in_range<int64_t>(number)) {
-        throw UnsupportedError(
-            fmt::format("{}: {} holds {}, beyond 63 bits", reader.path(), field, number));
-      }
+      LIMPID_CHECK(UnsupportedError, std::in_range<int64_t>(number),
+                   "{}: {} holds {}, beyond 63 bits", reader.path(), field, number);
     }
     // An i8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
     value = static_cast<std::remove_reference_t<decltype(value)>>(number);
   }
   return values;
-}
-
-// Reads the count of an array and checks it against the bytes that are left. kLongestArray alone
-// would allow an array of 2^26 strings in a file of a few bytes.
-uint64_t read_array_length(ByteReader& reader, const std::string& field,
-                           const GgufTypeInfo& element) {
-  const uint64_t start = reader.offset();
-  const auto count = reader.number<uint64_t>(field);
-  if (count > kLongestArray) {
-    reader.fail(start, field, "an array of {} elements; at most {} are read", count, kLongestArray);
-  }
-  if (count > reader.remaining() / element.min_bytes) {
-    reader.fail(start, field,
-                "an array of {} {} does not fit in the {} bytes left of {}; is the "
-                "download complete?",
-                count, element.name, reader.remaining(), reader.size());
-  }
-  return count;
 }
 
 // Reads an array: type of the elements, count, elements. The array [1, 2] of u32 is
@@ -103,7 +72,8 @@ MetadataValue read_array(ByteReader& reader, const std::string& field, int depth
   }
   GgufType type{};
   const GgufTypeInfo& element = read_type(reader, field, type);
-  const uint64_t count = read_array_length(reader, field, element);
+  const uint64_t count = reader.count(
+      field, element.min_bytes, fmt::format("elements of type {}", element.name), kLongestArray);
   MetadataValue::Storage storage;
   if (type == GgufType::kArray) {
     MetadataValue::Array values;
@@ -147,17 +117,15 @@ MetadataValue read_value(ByteReader& reader, const std::string& field, GgufType 
 
 // general.alignment moves all tensors, so it must be right before the table is read. At least 8
 // keeps every element of every type at an address that its type allows.
-uint32_t check_alignment(const ByteReader& reader, uint64_t offset, const MetadataValue& value) {
-  const std::string field = "general.alignment";
+void check_alignment(const ByteReader& reader, uint64_t offset, const MetadataValue& value) {
   if (value.type_name != "u32") {
-    reader.fail(offset, field, "is {}, must be u32", value.type_name);
+    reader.fail(offset, kGgufAlignmentKey, "is {}, must be u32", value.type_name);
   }
   const auto alignment = static_cast<uint32_t>(std::get<int64_t>(value.value));
   if (alignment < 8 || alignment > kLargestAlignment || !std::has_single_bit(alignment)) {
-    reader.fail(offset, field, "{} is not a power of two from 8 to {}", alignment,
+    reader.fail(offset, kGgufAlignmentKey, "{} is not a power of two from 8 to {}", alignment,
                 kLargestAlignment);
   }
-  return alignment;
 }
 
 }  // namespace
@@ -176,14 +144,13 @@ std::string read_gguf_name(ByteReader& reader, const std::string& field, uint64_
 }
 
 // Errors in a value name its key; errors in a key can only name its index.
-GgufMetadata read_gguf_metadata(ByteReader& reader, uint64_t count) {
-  GgufMetadata metadata;
-  metadata.alignment = kGgufDefaultAlignment;
+Metadata read_gguf_metadata(ByteReader& reader, uint64_t count) {
+  Metadata metadata;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t start = reader.offset();
     const std::string key_field = fmt::format("metadata[{}].key", i);
     std::string key = read_gguf_name(reader, key_field, kLongestKey);
-    if (metadata.values.contains(key)) {
+    if (metadata.contains(key)) {
       reader.fail(start, key_field, "'{}' occurs twice", printable(key));
     }
     const std::string field = printable(key);
@@ -191,10 +158,8 @@ GgufMetadata read_gguf_metadata(ByteReader& reader, uint64_t count) {
     GgufType type{};
     read_type(reader, field, type);
     MetadataValue value = read_value(reader, field, type);
-    if (key == "general.alignment") {
-      metadata.alignment = check_alignment(reader, type_offset, value);
-    }
-    metadata.values.set(std::move(key), std::move(value));
+    if (key == kGgufAlignmentKey) check_alignment(reader, type_offset, value);
+    metadata.set(std::move(key), std::move(value));
   }
   return metadata;
 }

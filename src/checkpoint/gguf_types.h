@@ -12,6 +12,7 @@
 namespace limpid {
 
 inline constexpr std::string_view kGgufMagic = "GGUF";
+inline constexpr std::string_view kGgufAlignmentKey = "general.alignment";
 inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr uint32_t kGgufMaxDims = 4;
 inline constexpr uint64_t kGgufLongestName = 64;  // of a tensor, in bytes

@@ -53,15 +53,26 @@ bool fits(GgufType type, T value) {
   });
 }
 
-// The type that `type_name` names when all values fit it; otherwise `widest`. A value that was read
-// as "u32" is written as u32 again. A value with a name that GGUF does not have ("integer", from
-// JSON) becomes an i64.
+// The type that `type_name` names when all values fit it; otherwise the widest. A value that was
+// read as "u32" is written as u32 again. A value with a name that GGUF does not have ("integer",
+// from JSON) becomes an i64.
 template <typename T>
-GgufType choose(std::string_view type_name, std::span<const T> values, GgufType widest) {
+GgufType choose(std::string_view type_name, std::span<const T> values) {
   const auto named = type_from_name(type_name);
   const bool all_fit =
       named && std::ranges::all_of(values, [&](T value) { return fits(*named, value); });
-  return all_fit ? *named : widest;
+  if (all_fit) return *named;
+  if (std::is_same_v<T, uint64_t>) return GgufType::kU64;
+  return std::is_integral_v<T> ? GgufType::kI64 : GgufType::kF64;
+}
+
+template <typename Held>
+constexpr bool kIsArray = false;
+template <typename Element>
+constexpr bool kIsArray<std::vector<Element>> = true;
+
+bool is_array(const MetadataValue& value) {
+  return std::visit([]<typename Held>(const Held&) { return kIsArray<Held>; }, value.value);
 }
 
 // Appends one metadata value: its type, then the value. Instead of one value, an array has the
@@ -76,15 +87,6 @@ class ValueWriter {
   }
 
  private:
-  static bool is_array(const MetadataValue& value) {
-    return std::visit(
-        [](const auto& held) {
-          using Held = std::decay_t<decltype(held)>;
-          return !std::is_arithmetic_v<Held> && !std::is_same_v<Held, std::string>;
-        },
-        value.value);
-  }
-
   // A value that is not an array is written like the only element of an array, but without its
   // count.
   void write_elements(const MetadataValue& value) {
@@ -93,79 +95,58 @@ class ValueWriter {
     if (type.starts_with(kPrefix)) type.remove_prefix(kPrefix.size());
     std::visit(
         [&]<typename Held>(const Held& held) {
-          if constexpr (std::is_same_v<Held, bool>) {
-            put(out_, GgufType::kBool);
-            put(out_, static_cast<uint8_t>(held));
-          } else if constexpr (std::is_same_v<Held, uint64_t>) {
-            put(out_, GgufType::kU64);
-            put(out_, held);
-          } else if constexpr (std::is_same_v<Held, std::string>) {
-            put(out_, GgufType::kString);
-            put_string(out_, held);
-          } else if constexpr (std::is_arithmetic_v<Held>) {
-            put_numbers(type, std::span(&held, 1), false);
-          } else if constexpr (std::is_same_v<Held, std::vector<int64_t>> ||
-                               std::is_same_v<Held, std::vector<double>>) {
-            put_numbers(type, std::span(held), true);
+          if constexpr (kIsArray<Held>) {
+            put_elements(type, held, true);
           } else {
-            put_array(held);
+            put_elements(type, std::span(&held, 1), false);
           }
         },
         value.value);
   }
 
-  template <typename T>
-  void put_numbers(std::string_view type_name, std::span<const T> values, bool is_array) {
-    const GgufType type =
-        choose(type_name, values, std::is_integral_v<T> ? GgufType::kI64 : GgufType::kF64);
+  // An array states the type of its elements once, so all elements must share it.
+  template <typename Items>
+  void put_elements(std::string_view type_name, const Items& items, bool is_array) {
+    using Item = std::ranges::range_value_t<Items>;
+    constexpr bool kIsFlag = std::is_same_v<Item, bool>;
+    constexpr bool kIsNumber = std::is_arithmetic_v<Item> && !kIsFlag;
+    GgufType type = kIsFlag                             ? GgufType::kBool
+                    : std::is_same_v<Item, std::string> ? GgufType::kString
+                                                        : GgufType::kArray;
+    if constexpr (kIsNumber) type = choose<Item>(type_name, items);
     put(out_, type);
-    if (is_array) put<uint64_t>(out_, values.size());
-    visit_gguf_number(type, [&]<typename File>(File) {
-      for (const T value : values) put(out_, static_cast<File>(value));
-    });
+    if (is_array) put<uint64_t>(out_, items.size());
+    if constexpr (kIsNumber) {
+      visit_gguf_number(type, [&]<typename File>(File) {
+        for (const Item item : items) put(out_, static_cast<File>(item));
+      });
+    } else {
+      for (const auto& item : items) put_item(item);
+    }
   }
 
-  // An array states the type of its elements once, so all elements must share it.
-  template <typename T>
-  void put_array(const std::vector<T>& items) {
-    constexpr bool kIsText = std::is_same_v<T, std::string>;
-    constexpr bool kIsFlag = std::is_same_v<T, bool>;
-    put(out_, kIsText ? GgufType::kString : kIsFlag ? GgufType::kBool : GgufType::kArray);
-    put<uint64_t>(out_, items.size());
-    for (const auto& item : items) {
-      if constexpr (kIsText) {
-        put_string(out_, item);
-      } else if constexpr (kIsFlag) {
-        put(out_, static_cast<uint8_t>(item));
-      } else {
-        LIMPID_CHECK(UnsupportedError, is_array(item),
-                     "{} mixes values in one array; GGUF cannot hold that", key_);
-        write_elements(item);
-      }
-    }
+  void put_item(bool flag) { put(out_, static_cast<uint8_t>(flag)); }
+  void put_item(const std::string& text) { put_string(out_, text); }
+  void put_item(const MetadataValue& array) {
+    LIMPID_CHECK(UnsupportedError, is_array(array),
+                 "{} mixes values in one array; GGUF cannot hold that", key_);
+    write_elements(array);
   }
 
   std::string& out_;
   std::string_view key_;
 };
 
-// Keys that are true only of the file that was read.
-bool describes_the_old_file(std::string_view key) {
-  return key == "general.alignment" || key.starts_with("split.");
-}
-
-void put_metadata(std::string& out, const Metadata& metadata) {
+// Appends the number of keys, and the keys without those that are true only of the file that was
+// read.
+void put_metadata(std::string& out, Metadata metadata) {
+  metadata.erase_below(kGgufAlignmentKey);
+  metadata.erase_below("split.");
+  put<uint64_t>(out, metadata.all().size());
   for (const auto& [key, value] : metadata.all()) {
-    if (describes_the_old_file(key)) continue;
     put_string(out, key);
     ValueWriter(out, key).write(value);
   }
-}
-
-uint64_t count_metadata(const Metadata& metadata) {
-  uint64_t count = 0;
-  for (const auto& [key, value] : metadata.all()) count += describes_the_old_file(key) ? 0 : 1;
-  return count;
 }
 
 uint64_t align_up(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
@@ -207,7 +188,6 @@ GgufStream::GgufStream(const std::string& path, const Metadata& metadata,
   std::string head(kGgufMagic);
   put(head, uint32_t{3});
   put<uint64_t>(head, tensors.size());
-  put(head, count_metadata(metadata));
   put_metadata(head, metadata);
   put_tensor_table(head, tensors);
   file_.write(head);

@@ -122,9 +122,10 @@ void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
   attach_files(folder, checkpoint);
 }
 
-// `weights` names a file of the folder: one with weights, or the index. When it is empty, the
-// folder's own names decide: first model.safetensors, then the index.
-Checkpoint open_folder(const std::string& path, const std::string& weights) {
+}  // namespace
+
+// Without `weights`, the folder's own names decide: first model.safetensors, then the index.
+Checkpoint open_hugging_face_folder(const std::string& path, const std::string& weights) {
   const ModelFolder folder(path);
   LIMPID_CHECK(ResourceError, folder.contains(kConfig), "{} has no {}; download it too", path,
                kConfig);
@@ -146,8 +147,6 @@ Checkpoint open_folder(const std::string& path, const std::string& weights) {
   return checkpoint;
 }
 
-}  // namespace
-
 void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
   const auto attach = [&](std::string_view name) {
     if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
@@ -168,15 +167,13 @@ void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
   }
 }
 
-Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }
-
 Checkpoint open_hugging_face_file(const std::string& path) {
   const std::string parent = folder_of(path).string();
   const std::string name = fs::path(path).filename().string();
   const ModelFolder folder(parent);
   if (name != kSingle && folder.contains(kIndex) && read_index(folder).contains(name))
-    return open_folder(parent, std::string(kIndex));
-  return open_folder(parent, name);
+    return open_hugging_face_folder(parent, std::string(kIndex));
+  return open_hugging_face_folder(parent, name);
 }
 
 bool looks_like_hugging_face(const fs::path& folder) { return is_there(folder / kConfig); }

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "base/paths.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/metadata.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -72,11 +72,15 @@ std::optional<HeaderFault> find_fault(const Header& header) {
   return std::nullopt;
 }
 
-// Reads the seven numbers as they are, without judging them.
-Header read_header_items(ByteReader& reader) {
+// Reads the seven numbers without judging them.
+Header read_header_items(ByteReader& reader, bool legacy) {
   Header header;
   for (const HeaderItem& item : kHeaderItems) {
     header.*item.member = reader.number<int32_t>(std::string("header.") + item.name);
+  }
+  if (legacy) {
+    header.tied = header.vocab_size > 0;
+    header.vocab_size = std::abs(header.vocab_size);
   }
   return header;
 }
@@ -84,11 +88,7 @@ Header read_header_items(ByteReader& reader) {
 // Reads the seven numbers and checks them. Each is an i32, so number i is at byte 4 * i.
 Header read_header(ByteReader& reader, bool legacy) {
   const uint64_t start = reader.offset();
-  Header header = read_header_items(reader);
-  if (legacy) {
-    header.tied = header.vocab_size > 0;
-    header.vocab_size = std::abs(header.vocab_size);
-  }
+  const Header header = read_header_items(reader, legacy);
   if (const auto fault = find_fault(header)) {
     reader.fail(start + 4 * fault->item, std::string("header.") + kHeaderItems[fault->item].name,
                 "{}", fault->problem);
@@ -190,12 +190,10 @@ bool read_preamble(ByteReader& reader) {
   const uint64_t start = reader.offset();
   const auto version = reader.number<int32_t>("header.version");
   if (version == 1) return false;
-  if (version == 2) {
-    throw UnsupportedError(
-        fmt::format("{}: at byte {}: header.version: llama2.c version 2 (int8) is not read; export "
-                    "it as version 1",
-                    reader.path(), start));
-  }
+  LIMPID_CHECK(UnsupportedError, version != 2,
+               "{}: at byte {}: header.version: llama2.c version 2 (int8) is not read; export it "
+               "as version 1",
+               reader.path(), start);
   reader.fail(start, "header.version", "unknown version {} of llama2.c", version);
 }
 
@@ -217,9 +215,7 @@ std::string find_tokenizer(const std::string& model_path, int64_t vocab_size) {
 bool looks_like_llama2c_legacy(std::span<const std::byte> bytes) {
   if (bytes.size() < 28) return false;
   ByteReader reader("", bytes);
-  Header header = read_header_items(reader);
-  header.vocab_size = std::abs(header.vocab_size);
-  return !find_fault(header);
+  return !find_fault(read_header_items(reader, true));
 }
 
 Checkpoint parse_llama2c(const std::string& path, std::span<const std::byte> bytes) {

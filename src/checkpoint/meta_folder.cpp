@@ -1,12 +1,13 @@
 #include "checkpoint/meta_folder.h"
 
-#include <array>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
 #include "checkpoint/hugging_face_folder.h"
@@ -29,19 +30,12 @@ constexpr const char* kParams = "params.json";
 //   attention.wo  [4096, 2048] + [4096, 2048]  columns  -> [4096, 4096]
 enum class Join : uint8_t { kNone, kRows, kColumns };
 
-// The join of the tensors whose names end in `ending`.
-struct JoinRule {
-  std::string_view ending;
-  Join join;
-};
-constexpr std::array kJoinRules = {
-    JoinRule{".attention.wq.weight", Join::kRows},
-    JoinRule{".attention.wk.weight", Join::kRows},
-    JoinRule{".attention.wv.weight", Join::kRows},
-    JoinRule{".attention.wo.weight", Join::kColumns},
-    JoinRule{".feed_forward.w1.weight", Join::kRows},
-    JoinRule{".feed_forward.w2.weight", Join::kColumns},
-    JoinRule{".feed_forward.w3.weight", Join::kRows},
+// The join of the tensors whose names end so.
+constexpr std::pair<std::string_view, Join> kJoins[] = {
+    {".attention.wq.weight", Join::kRows},    {".attention.wk.weight", Join::kRows},
+    {".attention.wv.weight", Join::kRows},    {".attention.wo.weight", Join::kColumns},
+    {".feed_forward.w1.weight", Join::kRows}, {".feed_forward.w2.weight", Join::kColumns},
+    {".feed_forward.w3.weight", Join::kRows},
 };
 
 std::string shard_name(size_t i) { return fmt::format("consolidated.{:02}.pth", i); }
@@ -94,8 +88,8 @@ class ShardJoiner {
       const bool whole_rows = norm != nullptr && part.shape.cols() == norm->shape.cols();
       return whole_rows ? Join::kRows : Join::kColumns;
     }
-    for (const JoinRule& rule : kJoinRules) {
-      if (name.ends_with(rule.ending)) return rule.join;
+    for (const auto& [ending, join] : kJoins) {
+      if (name.ends_with(ending)) return join;
     }
     return Join::kNone;
   }
@@ -128,19 +122,19 @@ class ShardJoiner {
         throw_format_error(shard->path, name, "is {}, which cannot be joined with {} of {}",
                            part.to_string(), first.to_string(), shards_.front()->path);
       }
-      if (__builtin_add_overflow(joined, part.shape[1 - kept], &joined))
-        throw_format_error(shard->path, name, "is too large");
+      const auto sum = checked_add(joined, part.shape[1 - kept]);
+      if (!sum) throw_format_error(shard->path, name, "is too large");
+      joined = *sum;
     }
     const Shape shape =
         join == Join::kRows ? Shape{joined, first.shape[1]} : Shape{first.shape[0], joined};
-    whole.tensor_order.push_back(name);
-    whole.tensors[name] = {first.dtype, shape, nullptr};
-    whole.derived[name] = {fmt::format("{} of {} files joined",
-                                       join == Join::kRows ? "rows" : "columns", shards_.size()),
-                           [shards = shards_, name, dtype = first.dtype, shape, join] {
-                             return joined_tensor(shards, name, dtype, shape, join);
-                           },
-                           join == Join::kRows ? parts_in_files(name) : std::vector<TensorView>{}};
+    whole.add_derived(name, first.dtype, shape,
+                      {fmt::format("{} of {} files joined",
+                                   join == Join::kRows ? "rows" : "columns", shards_.size()),
+                       [shards = shards_, name, dtype = first.dtype, shape, join] {
+                         return joined_tensor(shards, name, dtype, shape, join);
+                       },
+                       join == Join::kRows ? parts_in_files(name) : std::vector<TensorView>{}});
   }
 
   // The shards' views. None when one of them is itself a derived tensor, or has a type that weights

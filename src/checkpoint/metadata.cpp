@@ -90,9 +90,7 @@ void add_object(simdjson::dom::object object, const std::string& prefix, Metadat
 }  // namespace
 
 void Metadata::erase_below(std::string_view prefix) {
-  std::erase_if(values_, [&](const auto& entry) {
-    return entry.first.compare(0, prefix.size(), prefix) == 0;
-  });
+  std::erase_if(values_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
 }
 
 const MetadataValue* Metadata::find(std::string_view key) const {

@@ -22,6 +22,11 @@ struct MetadataValue {
                    std::vector<double>, std::vector<std::string>, std::vector<bool>, Array>;
   Storage value;
   std::string type_name;  // the file's name for the type: "u32", "array of string", …
+
+  bool is_number() const {
+    return std::holds_alternative<int64_t>(value) || std::holds_alternative<uint64_t>(value) ||
+           std::holds_alternative<double>(value);
+  }
 };
 
 // The type of `[]` in JSON.

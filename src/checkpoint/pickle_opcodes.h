@@ -12,36 +12,22 @@
 
 namespace limpid {
 
-// The instructions that torch.save writes for a state dictionary. The letters are the format's own.
+// The instructions that torch_writer.cpp writes. The letters are the format's own; the table in
+// pickle_reader.cpp has all that are read.
 enum class PickleOpcode : uint8_t {
   kMark = '(',
   kStop = '.',
   kEmptyTuple = ')',
-  kAppend = 'a',
-  kBuild = 'b',
   kGlobal = 'c',
-  kAppends = 'e',
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kSetItem = 's',
   kTuple = 't',
   kSetItems = 'u',
   kBinFloat = 'G',
   kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kNone = 'N',
   kBinPersId = 'Q',
   kReduce = 'R',
   kBinUnicode = 'X',
-  kEmptyList = ']',
   kEmptyDict = '}',
   kProto = 0x80,
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
   kNewTrue = 0x88,
   kNewFalse = 0x89,
   kLong1 = 0x8a,

@@ -14,6 +14,9 @@ namespace {
 // 64 MiB, far above what the names and shapes of any model need.
 constexpr uint64_t kLargestPickle = uint64_t{1} << 26U;
 
+constexpr auto kStop = static_cast<uint8_t>(PickleOpcode::kStop);
+constexpr auto kProto = static_cast<uint8_t>(PickleOpcode::kProto);
+
 struct Instruction;
 
 // Decodes the instructions and their operands; PickleStack carries them out. `place_` follows the
@@ -31,7 +34,7 @@ class Machine {
     if (reader_.size() > kLargestPickle)
       place_.fail("has {} bytes; at most {} are read", reader_.size(), kLargestPickle);
     read_protocol();
-    while (step() != PickleOpcode::kStop) {
+    while (step() != kStop) {
     }
     Pickle pickle = stack_.finish();
     if (reader_.remaining() != 0) place_.fail("is followed by {} bytes", reader_.remaining());
@@ -115,14 +118,13 @@ class Machine {
   // add instructions, which step() refuses one by one.
   void read_protocol() {
     read_opcode();
-    if (place_.opcode != static_cast<uint8_t>(PickleOpcode::kProto))
-      place_.fail("a pickle begins with PROTO");
+    if (place_.opcode != kProto) place_.fail("a pickle begins with PROTO");
     const auto protocol = number<uint8_t>();
     if (protocol < 2 || protocol > 5) place_.refuse("protocol {}", protocol);
   }
 
   const Instruction* read_opcode();  // returns its row in the table, or null
-  PickleOpcode step();               // carries out one instruction
+  uint8_t step();                    // carries out one instruction and returns its opcode
 
   PicklePlace place_;
   PickleStack stack_;
@@ -131,47 +133,46 @@ class Machine {
 
 // An instruction, its name in CPython's pickletools, and what it does.
 struct Instruction {
-  PickleOpcode opcode;
+  uint8_t opcode;
   std::string_view name;
   void (*run)(Machine&);
 };
 
-using enum PickleOpcode;
 constexpr Instruction kInstructions[] = {
     {kProto, "PROTO", nullptr},  // only at the start
     {kStop, "STOP", [](Machine&) {}},
     // containers
-    {kMark, "MARK", [](Machine& m) { m.stack().push_mark(); }},
-    {kEmptyTuple, "EMPTY_TUPLE", [](Machine& m) { m.stack().push_container(PickleKind::kTuple); }},
-    {kEmptyList, "EMPTY_LIST", [](Machine& m) { m.stack().push_container(PickleKind::kList); }},
-    {kEmptyDict, "EMPTY_DICT", [](Machine& m) { m.stack().push_container(PickleKind::kDict); }},
-    {kTuple, "TUPLE", [](Machine& m) { m.push_tuple(m.stack().take_to_mark()); }},
-    {kTuple1, "TUPLE1", [](Machine& m) { m.push_tuple(m.stack().take(1)); }},
-    {kTuple2, "TUPLE2", [](Machine& m) { m.push_tuple(m.stack().take(2)); }},
-    {kTuple3, "TUPLE3", [](Machine& m) { m.push_tuple(m.stack().take(3)); }},
-    {kAppend, "APPEND", [](Machine& m) { m.stack().append(m.stack().take(1)); }},
-    {kAppends, "APPENDS", [](Machine& m) { m.stack().append(m.stack().take_to_mark()); }},
-    {kSetItem, "SETITEM", [](Machine& m) { m.stack().set_items(m.stack().take(2)); }},
-    {kSetItems, "SETITEMS", [](Machine& m) { m.stack().set_items(m.stack().take_to_mark()); }},
+    {'(', "MARK", [](Machine& m) { m.stack().push_mark(); }},
+    {')', "EMPTY_TUPLE", [](Machine& m) { m.stack().push_container(PickleKind::kTuple); }},
+    {']', "EMPTY_LIST", [](Machine& m) { m.stack().push_container(PickleKind::kList); }},
+    {'}', "EMPTY_DICT", [](Machine& m) { m.stack().push_container(PickleKind::kDict); }},
+    {'t', "TUPLE", [](Machine& m) { m.push_tuple(m.stack().take_to_mark()); }},
+    {0x85, "TUPLE1", [](Machine& m) { m.push_tuple(m.stack().take(1)); }},
+    {0x86, "TUPLE2", [](Machine& m) { m.push_tuple(m.stack().take(2)); }},
+    {0x87, "TUPLE3", [](Machine& m) { m.push_tuple(m.stack().take(3)); }},
+    {'a', "APPEND", [](Machine& m) { m.stack().append(m.stack().take(1)); }},
+    {'e', "APPENDS", [](Machine& m) { m.stack().append(m.stack().take_to_mark()); }},
+    {'s', "SETITEM", [](Machine& m) { m.stack().set_items(m.stack().take(2)); }},
+    {'u', "SETITEMS", [](Machine& m) { m.stack().set_items(m.stack().take_to_mark()); }},
     // operations on values
-    {kBuild, "BUILD", [](Machine& m) { m.stack().build(); }},
-    {kGlobal, "GLOBAL", [](Machine& m) { m.push_global(); }},
-    {kReduce, "REDUCE", [](Machine& m) { m.stack().call(); }},
-    {kBinPersId, "BINPERSID", [](Machine& m) { m.stack().push_storage(); }},
-    {kBinGet, "BINGET", [](Machine& m) { m.stack().recall(m.number<uint8_t>()); }},
-    {kLongBinGet, "LONG_BINGET", [](Machine& m) { m.stack().recall(m.number<uint32_t>()); }},
-    {kBinPut, "BINPUT", [](Machine& m) { m.stack().remember(m.number<uint8_t>()); }},
-    {kLongBinPut, "LONG_BINPUT", [](Machine& m) { m.stack().remember(m.number<uint32_t>()); }},
+    {'b', "BUILD", [](Machine& m) { m.stack().build(); }},
+    {'c', "GLOBAL", [](Machine& m) { m.push_global(); }},
+    {'R', "REDUCE", [](Machine& m) { m.stack().call(); }},
+    {'Q', "BINPERSID", [](Machine& m) { m.stack().push_storage(); }},
+    {'h', "BINGET", [](Machine& m) { m.stack().recall(m.number<uint8_t>()); }},
+    {'j', "LONG_BINGET", [](Machine& m) { m.stack().recall(m.number<uint32_t>()); }},
+    {'q', "BINPUT", [](Machine& m) { m.stack().remember(m.number<uint8_t>()); }},
+    {'r', "LONG_BINPUT", [](Machine& m) { m.stack().remember(m.number<uint32_t>()); }},
     // constants
-    {kNone, "NONE", [](Machine& m) { m.push_integer(0, PickleKind::kNone); }},
-    {kNewTrue, "NEWTRUE", [](Machine& m) { m.push_integer(1, PickleKind::kBool); }},
-    {kNewFalse, "NEWFALSE", [](Machine& m) { m.push_integer(0, PickleKind::kBool); }},
-    {kBinInt, "BININT", [](Machine& m) { m.push_integer(m.number<int32_t>()); }},
-    {kBinInt1, "BININT1", [](Machine& m) { m.push_integer(m.number<uint8_t>()); }},
-    {kBinInt2, "BININT2", [](Machine& m) { m.push_integer(m.number<uint16_t>()); }},
-    {kLong1, "LONG1", [](Machine& m) { m.push_long(); }},
-    {kBinFloat, "BINFLOAT", [](Machine& m) { m.push_real(); }},
-    {kBinUnicode, "BINUNICODE", [](Machine& m) { m.push_string(); }},
+    {'N', "NONE", [](Machine& m) { m.push_integer(0, PickleKind::kNone); }},
+    {0x88, "NEWTRUE", [](Machine& m) { m.push_integer(1, PickleKind::kBool); }},
+    {0x89, "NEWFALSE", [](Machine& m) { m.push_integer(0, PickleKind::kBool); }},
+    {'J', "BININT", [](Machine& m) { m.push_integer(m.number<int32_t>()); }},
+    {'K', "BININT1", [](Machine& m) { m.push_integer(m.number<uint8_t>()); }},
+    {'M', "BININT2", [](Machine& m) { m.push_integer(m.number<uint16_t>()); }},
+    {0x8a, "LONG1", [](Machine& m) { m.push_long(); }},
+    {'G', "BINFLOAT", [](Machine& m) { m.push_real(); }},
+    {'X', "BINUNICODE", [](Machine& m) { m.push_string(); }},
 };
 
 // Reads an opcode and moves place_ to it, so that errors name this instruction until the next one.
@@ -181,14 +182,13 @@ const Instruction* Machine::read_opcode() {
   place_.instruction = {};
   if (place_.start > 0 && reader_.remaining() == 0) place_.fail("the pickle ends without STOP");
   place_.opcode = number<uint8_t>();
-  const auto* found = std::ranges::find(kInstructions, static_cast<PickleOpcode>(place_.opcode),
-                                        &Instruction::opcode);
+  const auto* found = std::ranges::find(kInstructions, place_.opcode, &Instruction::opcode);
   if (found == std::end(kInstructions)) return nullptr;
   place_.instruction = found->name;
   return found;
 }
 
-PickleOpcode Machine::step() {
+uint8_t Machine::step() {
   const Instruction* instruction = read_opcode();
   if (instruction == nullptr || instruction->run == nullptr) {
     place_.refuse(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "base/checked.h"
 #include "base/foreign_file.h"
@@ -28,14 +27,14 @@ std::string label_of(std::string_view name) { return fmt::format("tensor '{}'", 
 class HeaderReader {
  public:
   HeaderReader(const std::string& path, std::span<const std::byte> bytes)
-      : path_(path), text_(text_of(bytes)), reader_(path, bytes) {}
+      : path_(path), reader_(path, bytes) {}
 
   // A wrong length is often the first sign that the file is something else, so the message may name
   // that.
   SafetensorsFile read() {
     const auto length = reader_.number<uint64_t>("header.length");
     if (length > kSafetensorsLongestHeader) {
-      refuse_foreign(path_, text_);
+      refuse_foreign(path_, text_of(reader_.bytes()));
       reader_.fail(0, "header.length", "{} bytes, at most {}; this is not a safetensors file",
                    length, kSafetensorsLongestHeader);
     }
@@ -104,10 +103,10 @@ class HeaderReader {
     }
   }
 
-  uint64_t size(const JsonPlace& place) const {
+  static int64_t size(const JsonPlace& place) {
     const int64_t value = place.integer();
     if (value < 0) place.fail("is negative");
-    return static_cast<uint64_t>(value);
+    return value;
   }
 
   // Checks an entry on its own: name, fields and offsets.
@@ -117,8 +116,8 @@ class HeaderReader {
     place.allow_keys({"dtype", "shape", "data_offsets"});
     const std::vector<JsonPlace> offsets = place["data_offsets"].elements();
     if (offsets.size() != 2) place["data_offsets"].fail("is not a pair of offsets");
-    const uint64_t begin = size(offsets[0]);
-    const uint64_t end = size(offsets[1]);
+    const auto begin = static_cast<uint64_t>(size(offsets[0]));
+    const auto end = static_cast<uint64_t>(size(offsets[1]));
     if (end < begin) place["data_offsets"].fail("ends before it begins");
     return {std::move(name), read_type(place, end - begin), begin};
   }
@@ -130,15 +129,14 @@ class HeaderReader {
     if (dtype == nullptr) dtype_place.fail("unknown dtype '{}'", printable(dtype_place.string()));
     const JsonPlace shape_place = place["shape"];
     std::vector<int64_t> dims;
-    uint64_t n_elements = 1;
+    int64_t n_elements = 1;
     for (const JsonPlace& dim : shape_place.elements()) {
-      dims.push_back(static_cast<int64_t>(size(dim)));
-      const auto product = checked_mul(n_elements, static_cast<uint64_t>(dims.back()));
-      if (!product || *product > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-        dim.fail("gives too many elements");
+      dims.push_back(size(dim));
+      const auto product = checked_mul(n_elements, dims.back());
+      if (!product) dim.fail("gives too many elements");
       n_elements = *product;
     }
-    const auto n_bits = checked_mul<uint64_t>(n_elements, dtype->bits);
+    const auto n_bits = checked_mul<uint64_t>(static_cast<uint64_t>(n_elements), dtype->bits);
     if (!n_bits) shape_place.fail("gives more than 2^64 bits");
     if (*n_bits % 8 != 0) shape_place.fail("of {} ends within a byte", dtype->name);
     if (*n_bits / 8 != n_bytes) {
@@ -191,29 +189,9 @@ class HeaderReader {
   }
 
   const std::string& path_;
-  std::string_view text_;
   ByteReader reader_;
   uint64_t data_begin_ = 0;
 };
-
-// The format does not align data, and the header before the data may have any length. A tensor at
-// an address that its dtype does not allow is copied when it is read.
-void add_tensor(Checkpoint& checkpoint, const std::string& path, SafetensorsTensor tensor) {
-  const auto [at, is_new] = checkpoint.tensors.try_emplace(tensor.name, tensor.view);
-  if (!is_new) {
-    throw FormatError(path, tensor.data_offset, label_of(tensor.name),
-                      "is also in another file of the model");
-  }
-  checkpoint.tensor_order.push_back(tensor.name);
-  const uint32_t element_bytes = dtype_info(tensor.view.dtype).block_bytes;
-  if (reinterpret_cast<uintptr_t>(tensor.view.data) % element_bytes == 0) return;
-  at->second.data = nullptr;
-  checkpoint.derived[tensor.name] = {"copied to an aligned address", [view = tensor.view] {
-                                       Tensor copy(view.dtype, view.shape);
-                                       std::memcpy(copy.data(), view.data, view.n_bytes());
-                                       return copy;
-                                     }};
-}
 
 }  // namespace
 
@@ -233,7 +211,13 @@ std::map<std::string, std::string> append_safetensors(Checkpoint& checkpoint,
                                                       const std::string& path) {
   auto mapped = MappedFile::open(path);
   SafetensorsFile file = parse_safetensors(path, mapped->bytes());
-  for (SafetensorsTensor& tensor : file.tensors) add_tensor(checkpoint, path, std::move(tensor));
+  for (const SafetensorsTensor& tensor : file.tensors) {
+    if (checkpoint.find(tensor.name) != nullptr) {
+      throw FormatError(path, tensor.data_offset, label_of(tensor.name),
+                        "is also in another file of the model");
+    }
+    checkpoint.add_view(tensor.name, tensor.view);
+  }
   checkpoint.files.push_back(std::move(mapped));
   return std::move(file.metadata);
 }

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 #include <unordered_set>
-#include <vector>
 
 #include "base/check.h"
 #include "base/checked.h"

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/check.h"
 #include "base/foreign_file.h"
 #include "base/printable.h"
 #include "checkpoint/torch_tensors.h"
@@ -30,12 +31,10 @@ const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
     const size_t slash = record.name.find('/');
     return slash != std::string_view::npos && record.name.substr(slash) == kName;
   });
-  if (pickle == zip.records().end()) {
-    throw UnsupportedError(
-        fmt::format("{} is a zip archive, but not one of PyTorch (no data.pkl): unpack it, and "
-                    "name the model in it",
-                    path));
-  }
+  LIMPID_CHECK(UnsupportedError, pickle != zip.records().end(),
+               "{} is a zip archive, but not one of PyTorch (no data.pkl): unpack it, and name the "
+               "model in it",
+               path);
   const std::string_view root = pickle->name.substr(0, pickle->name.size() - kName.size() + 1);
   for (const ZipRecord& record : zip.records()) {
     if (!record.name.starts_with(root)) {
@@ -43,10 +42,9 @@ const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
                         fmt::format("is outside the folder {}", printable(root)));
     }
     const std::string_view name = record.name.substr(root.size());
-    if (name == "constants.pkl" || name.starts_with("code/")) {
-      throw UnsupportedError(fmt::format(
-          "{} is a TorchScript program, not a checkpoint: save the module's state_dict()", path));
-    }
+    LIMPID_CHECK(UnsupportedError, name != "constants.pkl" && !name.starts_with("code/"),
+                 "{} is a TorchScript program, not a checkpoint: save the module's state_dict()",
+                 path);
   }
   return *pickle;
 }
@@ -59,11 +57,10 @@ TorchArchive read_archive(const std::string& path, std::span<const std::byte> by
   const ZipRecord& pickle = find_pickle(path, zip);
   zip.check_content(pickle);
   const std::string root(pickle.name.substr(0, pickle.name.find('/') + 1));
-  if (const ZipRecord* order = zip.find(root + "byteorder");
-      order != nullptr && text_of(order->bytes) != "little") {
-    throw UnsupportedError(fmt::format("{}: at byte {}: byteorder is '{}', only little is read",
-                                       path, order->data_offset, printable(text_of(order->bytes))));
-  }
+  const ZipRecord* order = zip.find(root + "byteorder");
+  LIMPID_CHECK(UnsupportedError, order == nullptr || text_of(order->bytes) == "little",
+               "{}: at byte {}: byteorder is '{}', only little is read", path, order->data_offset,
+               printable(text_of(order->bytes)));
   Pickle values = read_pickle(path, printable(pickle.name), pickle.data_offset, pickle.bytes);
   return {path, root, std::move(zip), std::move(values)};
 }
@@ -240,24 +237,19 @@ class StateReader {
   // skipped.
   void add_array(uint32_t index, const std::string& key, std::span<const uint32_t> items) {
     count_visits(index, items.size());
-    const auto all = [&](PickleKind kind) {
-      return !items.empty() && std::ranges::all_of(items, [&](uint32_t item) {
-        return pickle_.at(item).kind == kind;
-      });
+    const auto add_if_all = [&](PickleKind kind, const char* type_name, auto value_of) {
+      if (items.empty() ||
+          std::ranges::any_of(items, [&](uint32_t item) { return pickle_.at(item).kind != kind; }))
+        return;
+      std::vector<decltype(value_of(index))> values;
+      for (const uint32_t item : items) values.push_back(value_of(item));
+      set(index, key, {std::move(values), type_name});
     };
-    if (all(PickleKind::kInteger)) {
-      std::vector<int64_t> values;
-      for (const uint32_t item : items) values.push_back(pickle_.at(item).integer);
-      set(index, key, {std::move(values), "array of integer"});
-    } else if (all(PickleKind::kReal)) {
-      std::vector<double> values;
-      for (const uint32_t item : items) values.push_back(pickle_.at(item).real);
-      set(index, key, {std::move(values), "array of number"});
-    } else if (all(PickleKind::kString)) {
-      std::vector<std::string> values;
-      for (const uint32_t item : items) values.push_back(text(item));
-      set(index, key, {std::move(values), "array of string"});
-    }
+    add_if_all(PickleKind::kInteger, "array of integer",
+               [&](uint32_t item) { return pickle_.at(item).integer; });
+    add_if_all(PickleKind::kReal, "array of number",
+               [&](uint32_t item) { return pickle_.at(item).real; });
+    add_if_all(PickleKind::kString, "array of string", [&](uint32_t item) { return text(item); });
   }
 
   // Treats {0: "a", 1: "b", …} as a list. The keys may be integers or their digits as text.
@@ -286,21 +278,17 @@ class StateReader {
 
 }  // namespace
 
-bool looks_like_old_torch(std::span<const std::byte> bytes) {
+void refuse_old_torch(const std::string& path, std::string_view text) {
   // The old format begins with a pickle of this number; its tar predecessor with a file name.
   constexpr std::string_view kMagicNumber("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12);
-  const std::string_view text = text_of(bytes);
-  const bool pickle = text.size() > 2 && text[0] == '\x80' && static_cast<uint8_t>(text[1]) <= 5;
-  const bool tar = text.size() > 262 && text.substr(257, 5) == "ustar";
-  return tar || (pickle && (text.substr(2).starts_with(kMagicNumber) || text[1] == 2));
-}
-
-void refuse_old_torch(const std::string& path) {
-  throw UnsupportedError(
-      fmt::format("{} has the pickle or tar format of PyTorch before 1.6, which is not read: "
-                  "load it with torch.load(FILE, weights_only=True) and save it again with "
-                  "torch.save",
-                  path));
+  const bool is_pickle = text.size() > 2 && text[0] == '\x80' &&
+                         static_cast<uint8_t>(text[1]) <= 5 &&
+                         (text.substr(2).starts_with(kMagicNumber) || text[1] == 2);
+  const bool is_tar = text.size() > 262 && text.substr(257, 5) == "ustar";
+  LIMPID_CHECK(UnsupportedError, !is_pickle && !is_tar,
+               "{} has the pickle or tar format of PyTorch before 1.6, which is not read: load it "
+               "with torch.load(FILE, weights_only=True) and save it again with torch.save",
+               path);
 }
 
 Checkpoint parse_torch(const std::string& path, std::span<const std::byte> bytes) {

@@ -16,11 +16,9 @@ namespace limpid {
 
 inline constexpr std::string_view kTorchMagic = "PK\x03\x04";
 
-// Whether a file begins like the format of PyTorch before 1.6, which is a bare pickle or a tar
-// archive.
-bool looks_like_old_torch(std::span<const std::byte> bytes);
-// Throws UnsupportedError, which says how to convert such a file.
-[[noreturn]] void refuse_old_torch(const std::string& path);
+// Throws UnsupportedError, which says how to convert the file, if its `text` begins like the format
+// of PyTorch before 1.6, which is a bare pickle or a tar archive.
+void refuse_old_torch(const std::string& path, std::string_view text);
 
 // Reads the state dictionary as a checkpoint with Naming::kStateDict. Tensors are views into
 // `bytes`. A tensor with strides, or at an address that its type does not allow, becomes a derived

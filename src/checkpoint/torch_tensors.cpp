@@ -17,7 +17,7 @@ namespace {
 struct Layout {
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;  // in elements
-  uint64_t n_elements = 1;
+  int64_t n_elements = 1;
 };
 
 // Checks one tensor against its storage. A dense tensor (strides [n_cols, 1] for a matrix) becomes
@@ -37,18 +37,11 @@ class TensorReader {
     const uint64_t element_bytes = dtype_info(storage.dtype).block_bytes;
     const std::byte* first = bytes.data() + static_cast<uint64_t>(offset) * element_bytes;
     const Shape shape{std::span<const int64_t>(layout.sizes)};
-    checkpoint.tensor_order.push_back(name_);
-    const bool dense = is_dense(layout);
-    const bool aligned = reinterpret_cast<uintptr_t>(first) % element_bytes == 0;
-    if (dense && aligned) {
-      checkpoint.tensors[name_] = {storage.dtype, shape, first};
-      return;
-    }
-    checkpoint.tensors[name_] = {storage.dtype, shape, nullptr};
-    checkpoint.derived[name_] = {dense ? "copied to an aligned address" : "rows put in order",
-                                 [dtype = storage.dtype, shape, first, layout] {
-                                   return gather(dtype, shape, first, layout);
-                                 }};
+    if (is_dense(layout)) return checkpoint.add_view(name_, {storage.dtype, shape, first});
+    checkpoint.add_derived(name_, storage.dtype, shape,
+                           {"rows put in order", [dtype = storage.dtype, shape, first, layout] {
+                              return gather(dtype, shape, first, layout);
+                            }});
   }
 
  private:
@@ -82,8 +75,8 @@ class TensorReader {
       layout.sizes.push_back(size);
       // The product of all sizes so far, as Shape computes it. A later size of 0 does not excuse an
       // overflow.
-      const auto product = checked_mul(layout.n_elements, static_cast<uint64_t>(size));
-      if (!product || !checked_cast<int64_t>(*product)) fail("has too many elements");
+      const auto product = checked_mul(layout.n_elements, size);
+      if (!product) fail("has too many elements");
       layout.n_elements = *product;
     }
     for (const uint32_t index : item(3).items) {
@@ -98,18 +91,17 @@ class TensorReader {
   // storage: a stride of 0 repeats elements, and a file of a few bytes could ask for any amount of
   // memory.
   void check_bounds(const Layout& layout, int64_t offset, int64_t n_stored) const {
-    std::optional<uint64_t> end = checked_cast<uint64_t>(offset);
+    std::optional<int64_t> end = offset < 0 ? std::nullopt : std::optional(offset);
     for (size_t i = 0; end && i < layout.sizes.size() && layout.n_elements > 0; ++i) {
-      const auto reach = checked_mul(static_cast<uint64_t>(layout.sizes[i] - 1),
-                                     static_cast<uint64_t>(layout.strides[i]));
+      const auto reach = checked_mul(layout.sizes[i] - 1, layout.strides[i]);
       end = reach ? checked_add(*end, *reach) : std::nullopt;
     }
-    if (end && layout.n_elements > 0) end = checked_add<uint64_t>(*end, 1);
-    if (!end || *end > static_cast<uint64_t>(n_stored)) {
+    if (end && layout.n_elements > 0) end = checked_add<int64_t>(*end, 1);
+    if (!end || *end > n_stored) {
       fail("reaches beyond its storage of {} elements: offset {}, sizes [{}], strides [{}]",
            n_stored, offset, fmt::join(layout.sizes, ", "), fmt::join(layout.strides, ", "));
     }
-    if (layout.n_elements > static_cast<uint64_t>(n_stored)) {
+    if (layout.n_elements > n_stored) {
       fail("has {} elements in a storage of {}; expanded tensors are not read", layout.n_elements,
            n_stored);
     }
@@ -134,15 +126,15 @@ class TensorReader {
   static Tensor gather(DType dtype, const Shape& shape, const std::byte* first,
                        const Layout& layout) {
     Tensor result(dtype, shape);
-    const uint64_t element_bytes = dtype_info(dtype).block_bytes;
+    const uint32_t element_bytes = dtype_info(dtype).block_bytes;
     std::vector<int64_t> at(layout.sizes.size(), 0);
-    uint64_t from = 0;  // in elements
-    for (uint64_t i = 0; i < layout.n_elements; ++i) {
+    int64_t from = 0;  // in elements
+    for (int64_t i = 0; i < layout.n_elements; ++i) {
       std::memcpy(result.data() + i * element_bytes, first + from * element_bytes, element_bytes);
       for (size_t d = at.size(); d-- > 0;) {
-        from += static_cast<uint64_t>(layout.strides[d]);
+        from += layout.strides[d];
         if (++at[d] < layout.sizes[d]) break;
-        from -= static_cast<uint64_t>(layout.strides[d]) * static_cast<uint64_t>(at[d]);
+        from -= layout.strides[d] * at[d];
         at[d] = 0;
       }
     }

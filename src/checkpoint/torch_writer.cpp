@@ -263,13 +263,8 @@ void TorchWriter::end_record() {
   std::string descriptor;
   put(descriptor, kZipDescriptorSignature);
   put(descriptor, record.crc32);
-  if (needs_64(record.size)) {
-    put(descriptor, record.size);
-    put(descriptor, record.size);
-  } else {
-    put(descriptor, low(record.size));
-    put(descriptor, low(record.size));
-  }
+  for (int i = 0; i < 2; ++i)  // compressed and as it is: the same
+    needs_64(record.size) ? put(descriptor, record.size) : put(descriptor, low(record.size));
   file_.write(descriptor);
   open_ = false;
 }

@@ -21,15 +21,11 @@ struct Directory {
 };
 
 // What the directory says about a record.
-struct Entry {
-  std::string_view name;
+struct Entry : ZipRecord {
   uint64_t entry_offset = 0;
   uint16_t flags = 0;
   uint16_t method = 0;
-  uint32_t crc32 = 0;
   uint64_t compressed_size = 0;
-  uint64_t size = 0;
-  uint64_t header_offset = 0;
 };
 
 // A number of the end record. `small` is its value there and `wide` its value in the zip64 record,
@@ -116,12 +112,14 @@ Directory read_end(ByteReader& reader) {
   return directory;
 }
 
+// The numbers of the zip64 field, if there is one.
+using Zip64Numbers = std::optional<std::vector<uint64_t>>;
+
 // Finds the zip64 field among the extra fields `extra`, which begin at `offset`. Each is an id
-// (u16), a length (u16) and that many bytes. Returns nothing when there is none.
-std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint64_t offset,
-                                                 std::string_view extra) {
+// (u16), a length (u16) and that many bytes.
+Zip64Numbers find_zip64_extra(const ByteReader& reader, uint64_t offset, std::string_view extra) {
   ByteReader fields(reader.path(), std::as_bytes(std::span(extra)));
-  std::optional<std::string_view> found;
+  Zip64Numbers found;
   while (fields.remaining() > 0) {
     const uint64_t at = offset + fields.offset();
     if (fields.remaining() < 4) reader.fail(at, "extra field", "is truncated");
@@ -132,7 +130,9 @@ std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint6
     const std::string_view content = fields.take(n, "extra field");
     if (id != kZip64ExtraId) continue;
     if (found) reader.fail(at, "extra field", "is a second zip64 field");
-    found = content;
+    if (n % sizeof(uint64_t) != 0) reader.fail(at, "zip64 field", "of {} bytes is truncated", n);
+    found.emplace(n / sizeof(uint64_t));
+    std::memcpy(found->data(), content.data(), n);
   }
   return found;
 }
@@ -141,21 +141,19 @@ std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint6
 // field must hold exactly these numbers, in the order size, compressed size, offset. A record of 5
 // GiB at offset 100 has both sizes 0xffffffff and a field of two u64; its offset fits and is not in
 // the field.
-void resolve_zip64(const ByteReader& reader, uint64_t offset,
-                   const std::optional<std::string_view>& extra,
+void resolve_zip64(const ByteReader& reader, uint64_t offset, const Zip64Numbers& extra,
                    std::initializer_list<uint64_t*> values) {
   const auto n_wanted = static_cast<size_t>(
       std::ranges::count_if(values, [](const uint64_t* value) { return *value == kZipIn64; }));
   if (n_wanted == 0 && !extra) return;
   if (!extra) reader.fail(offset, "zip64 field", "is missing");
-  if (extra->size() != n_wanted * sizeof(uint64_t)) {
-    reader.fail(offset, "zip64 field", "has {} bytes, expected {}", extra->size(), n_wanted * 8);
+  if (extra->size() != n_wanted) {
+    reader.fail(offset, "zip64 field", "has {} bytes, expected {}", extra->size() * 8,
+                n_wanted * 8);
   }
-  size_t at = 0;
+  auto next = extra->begin();
   for (uint64_t* value : values) {
-    if (*value != kZipIn64) continue;
-    std::memcpy(value, extra->data() + at, sizeof(uint64_t));
-    at += sizeof(uint64_t);
+    if (*value == kZipIn64) *value = *next++;
   }
 }
 
@@ -185,14 +183,16 @@ Entry read_entry(ByteReader& reader, ZipMethods methods) {
   const auto header = reader.number<ZipEntryHeader>("directory");
   require(reader, at, "directory.signature", header.signature, kZipEntrySignature);
   require(reader, at + 34, "directory.disk", header.disk, 0);
-  Entry entry{reader.take(header.n_name, "directory.name"),
-              at,
-              header.flags,
-              header.method,
-              header.crc32,
-              header.compressed_size,
-              header.size,
-              header.header_offset};
+  Entry entry;
+  entry.name = reader.take(header.n_name, "directory.name");
+  entry.header_offset = header.header_offset;
+  entry.size = header.size;
+  entry.crc32 = header.crc32;
+  entry.is_deflated = header.method == kZipDeflated;
+  entry.entry_offset = at;
+  entry.flags = header.flags;
+  entry.method = header.method;
+  entry.compressed_size = header.compressed_size;
   if (entry.name.empty() || !is_clean_utf8(entry.name))
     reader.fail(at, "directory.name", "'{}' is not a valid name", printable(entry.name));
   check_method(reader, entry, methods);
@@ -227,7 +227,7 @@ void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
 
 // Checks the CRC and the sizes of a local header. They may be 0 when a descriptor follows the data.
 void check_local_sizes(ByteReader& reader, const Entry& entry, const ZipLocalHeader& header,
-                       const std::optional<std::string_view>& extra) {
+                       const Zip64Numbers& extra) {
   const uint64_t at = entry.header_offset;
   uint64_t compressed = header.compressed_size;
   uint64_t size = header.size;
@@ -237,11 +237,7 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, const ZipLocalHea
   if (open && compressed == 0 && size == 0) {
     // torch.save may write the sizes and the offset of a large record here although nothing
     // requires them. They must be right.
-    const std::string_view numbers = extra.value_or(std::string_view());
-    if (numbers.size() % 8 != 0) reader.fail(at, "local header.zip64 field", "is truncated");
-    for (size_t i = 0; i < numbers.size(); i += 8) {
-      uint64_t number = 0;
-      std::memcpy(&number, numbers.data() + i, sizeof(number));
+    for (const uint64_t number : extra.value_or(std::vector<uint64_t>())) {
       if (number != entry.size && number != entry.compressed_size &&
           number != entry.header_offset) {
         reader.fail(at, "local header.zip64 field", "{} is neither the size nor the offset of {}",
@@ -257,9 +253,8 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, const ZipLocalHea
   require(reader, at + 18, "local header.compressed_size", compressed, entry.compressed_size);
 }
 
-// Reads the record of `entry`. It must fill the bytes from its local header to `end`.
-ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
-                      std::span<const std::byte> bytes) {
+// Finds the data of `entry`. Its record must fill the bytes from its local header to `end`.
+void read_record(ByteReader& reader, Entry& entry, uint64_t end) {
   const uint64_t at = entry.header_offset;
   reader.seek(at, "local header");
   const auto header = reader.number<ZipLocalHeader>("local header");
@@ -274,27 +269,19 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
   const uint64_t extra_offset = reader.offset();
   const std::string_view extra = reader.take(header.n_extra, "local header.extra");
   check_local_sizes(reader, entry, header, find_zip64_extra(reader, extra_offset, extra));
-  const uint64_t data_offset = reader.offset();
-  if (data_offset > end || entry.compressed_size > end - data_offset) {
+  entry.data_offset = reader.offset();
+  if (entry.data_offset > end || entry.compressed_size > end - entry.data_offset) {
     reader.fail(entry.entry_offset, "directory.size",
-                "{} bytes of {} from byte {} reach beyond byte {}, where the next "
-                "record begins",
-                entry.compressed_size, printable(entry.name), data_offset, end);
+                "{} bytes of {} from byte {} reach beyond byte {}, where the next record begins",
+                entry.compressed_size, printable(entry.name), entry.data_offset, end);
   }
-  reader.seek(data_offset + entry.compressed_size, "data");
+  entry.bytes = std::as_bytes(std::span(reader.take(entry.compressed_size, "data")));
   if ((entry.flags & kZipHasDescriptor) != 0) {
     check_descriptor(reader, entry, end);
   } else if (reader.offset() != end) {
     reader.fail(reader.offset(), "data", "{} bytes after {} do not belong to a record",
                 end - reader.offset(), printable(entry.name));
   }
-  return {entry.name,
-          at,
-          data_offset,
-          bytes.subspan(data_offset, entry.compressed_size),
-          entry.size,
-          entry.crc32,
-          entry.method == kZipDeflated};
 }
 
 }  // namespace
@@ -324,18 +311,18 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
   if (first != 0) reader.fail(0, "local header", "{} bytes precede the archive", first);
   ZipArchive zip;
   zip.path_ = path;
-  zip.records_.resize(entries.size());
   ByteReader records_reader(path, bytes.first(directory.offset));
   for (size_t k = 0; k < order.size(); ++k) {
-    const Entry& entry = entries[order[k]];
+    Entry& entry = entries[order[k]];
     const uint64_t end =
         k + 1 < order.size() ? entries[order[k + 1]].header_offset : directory.offset;
     if (entry.header_offset >= directory.offset || end > directory.offset) {
       reader.fail(entry.entry_offset, "directory.header_offset", "{} is beyond the records",
                   entry.header_offset);
     }
-    zip.records_[order[k]] = read_record(records_reader, entry, end, bytes);
+    read_record(records_reader, entry, end);
   }
+  zip.records_.assign(entries.begin(), entries.end());
   for (size_t i = 0; i < zip.records_.size(); ++i) {
     if (!zip.by_name_.emplace(zip.records_[i].name, i).second) {
       reader.fail(entries[i].entry_offset, "directory.name", "'{}' occurs twice",

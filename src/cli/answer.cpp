@@ -3,27 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 namespace limpid::cli {
 namespace {
 
-// Tokens a second; nothing where no token or no time was measured.
-std::optional<double> rate(int64_t n, double seconds) {
-  if (n <= 0 || seconds <= 0) return std::nullopt;
-  return static_cast<double>(n) / seconds;
-}
-
-Json rate_to_json(int64_t n, double seconds) {
-  const auto per_second = rate(n, seconds);
-  return per_second ? Json(*per_second) : Json();
+// Tokens a second; not a number, which is null in JSON, where no token or no time was measured.
+double rate(int64_t n, double seconds) {
+  return n > 0 && seconds > 0 ? static_cast<double>(n) / seconds : std::nan("");
 }
 
 // ", 28.2 tokens/s", or "".
 std::string rate_text(int64_t n, double seconds) {
-  const auto per_second = rate(n, seconds);
-  return per_second ? fmt::format(", {:.1f} tokens/s", *per_second) : "";
+  const double per_second = rate(n, seconds);
+  return std::isnan(per_second) ? "" : fmt::format(", {:.1f} tokens/s", per_second);
 }
 
 // The tokens that the generation's time is of. The first one comes with the last step of the
@@ -41,14 +35,13 @@ Json to_json(const GenerationResult& result, bool knows_ids) {
   if (result.stop_reason == StopReason::kStopString) json["stop_string"] = result.stop_string;
   if (result.stop_id) json["stop_id"] = *result.stop_id;
   json["seed"] = result.seed;
-  json["timings"] = {
-      {"n_prompt", timings.n_prompt},
-      {"n_reused", timings.n_reused},
-      {"prompt_seconds", timings.prompt_seconds},
-      {"prompt_tokens_per_second", rate_to_json(timings.n_prompt, timings.prompt_seconds)},
-      {"n_generated", timings.n_generated},
-      {"generation_seconds", timings.generation_seconds},
-      {"tokens_per_second", rate_to_json(n_timed(timings), timings.generation_seconds)}};
+  json["timings"] = {{"n_prompt", timings.n_prompt},
+                     {"n_reused", timings.n_reused},
+                     {"prompt_seconds", timings.prompt_seconds},
+                     {"prompt_tokens_per_second", rate(timings.n_prompt, timings.prompt_seconds)},
+                     {"n_generated", timings.n_generated},
+                     {"generation_seconds", timings.generation_seconds},
+                     {"tokens_per_second", rate(n_timed(timings), timings.generation_seconds)}};
   if (!knows_ids) {
     json.erase("ids");
     json.erase("seed");

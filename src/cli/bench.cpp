@@ -168,9 +168,9 @@ void declare(CLI::App& app, BenchFlags& values) {
 std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
   std::vector<int64_t> lengths = parse_integers(text, flag);
   LIMPID_CHECK(ArgumentError, !lengths.empty(), "{}: give at least one number", flag);
-  for (const int64_t n : lengths) {
-    LIMPID_CHECK(ArgumentError, n >= 0, "{} {}: a number of tokens cannot be negative", flag, n);
-  }
+  const int64_t least = std::ranges::min(lengths);
+  LIMPID_CHECK(ArgumentError, least >= 0, "{} {}: a number of tokens cannot be negative", flag,
+               least);
   return lengths;
 }
 

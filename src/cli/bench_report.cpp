@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -81,9 +81,6 @@ Rates rates_of(double n_bytes, const FlopCount& flops, double seconds,
           n_bytes / seconds / limits.read_bytes_per_second,
           flops.seconds_at(limits.flops_per_second) / seconds};
 }
-Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
-  return rates_of(result.n_bytes, result.n_flops, result.mean_seconds(), limits);
-}
 
 // "46 %", or "-" where the limit was not measured.
 std::string percent(double share) {
@@ -93,9 +90,16 @@ std::string percent(double share) {
 // The speed of memory does not limit weights that stay in the cache.
 bool is_in_cache(const BenchReport& report) { return report.n_bytes <= report.machine.cache_bytes; }
 
-std::string read_percent(const Rates& rates, const BenchReport& report) {
-  return is_in_cache(report) && std::isfinite(rates.share_of_read) ? "in cache"
-                                                                   : percent(rates.share_of_read);
+// The last four columns of both tables: what was read and computed in `seconds`, if anything was.
+std::string rate_columns(const BenchReport& report, double n_bytes, const FlopCount& flops,
+                         double seconds) {
+  const Rates rates = rates_of(n_bytes, flops, seconds, report.limits);
+  const bool in_cache = is_in_cache(report) && std::isfinite(rates.share_of_read);
+  const std::string reading = fmt::format(" {:.2f} | {} |", rates.bytes_per_second / 1e9,
+                                          in_cache ? "in cache" : percent(rates.share_of_read));
+  const std::string computing = fmt::format(" {:.1f} | {} |\n", rates.flops_per_second / 1e9,
+                                            percent(rates.share_of_compute));
+  return (n_bytes > 0 ? reading : " | |") + (flops.sum() > 0 ? computing : " | |\n");
 }
 
 // The time of one repetition, by op; the last entry is the time between the ops.
@@ -113,14 +117,7 @@ std::string ops_to_markdown(const BenchReport& report, const BenchResult& result
     rest -= seconds;
     text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
                         static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
-    const Rates rates =
-        rates_of(static_cast<double>(op.n_weight_bytes), op.flops, op.seconds, report.limits);
-    text += op.n_weight_bytes > 0 ? fmt::format(" {:.2f} | {} |", rates.bytes_per_second / 1e9,
-                                                read_percent(rates, report))
-                                  : " | |";
-    text += op.flops.sum() > 0 ? fmt::format(" {:.1f} | {} |\n", rates.flops_per_second / 1e9,
-                                             percent(rates.share_of_compute))
-                               : " | |\n";
+    text += rate_columns(report, static_cast<double>(op.n_weight_bytes), op.flops, op.seconds);
   }
   return text + fmt::format("| between ops | | {:.3f} | {:.1f} % | | | | |\n", rest * 1e3,
                             rest / total * 100);
@@ -128,7 +125,8 @@ std::string ops_to_markdown(const BenchReport& report, const BenchResult& result
 
 // Names as in llama-bench, so that scripts written for it read this too.
 Json to_json(const BenchReport& report, const BenchResult& result) {
-  const Rates rates = rates_of(result, report.limits);
+  const Rates rates =
+      rates_of(result.n_bytes, result.n_flops, result.mean_seconds(), report.limits);
   const FlopCount& limits = report.limits.flops_per_second;
   return {{"model_type", report.model},
           {"model_size", report.n_bytes},
@@ -178,12 +176,11 @@ std::string to_markdown(const BenchReport& report) {
       report.machine.cpu, count(report.machine.n_cores, "core"), report.device, report.machine.isa,
       count(report.limits.n_threads, "thread"), limits_text(report.limits));
   for (const BenchResult& result : report.results) {
-    const Rates rates = rates_of(result, report.limits);
-    text += fmt::format(
-        "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {} | {:.1f} | {} |\n", report.model,
-        format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6, result.test,
-        result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
-        read_percent(rates, report), rates.flops_per_second / 1e9, percent(rates.share_of_compute));
+    text +=
+        fmt::format("| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} |", report.model,
+                    format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6,
+                    result.test, result.tokens_per_second(), result.deviation());
+    text += rate_columns(report, result.n_bytes, result.n_flops, result.mean_seconds());
   }
   for (const BenchResult& result : report.results) {
     if (!result.ops.empty()) text += ops_to_markdown(report, result);
@@ -193,32 +190,30 @@ std::string to_markdown(const BenchReport& report) {
 
 // One header line and one line per test, from the keys and values of the JSON.
 std::string to_csv(const BenchReport& report) {
-  std::string header;
-  std::string rows;
+  std::string text;
   for (const BenchResult& result : report.results) {
-    header.clear();
-    std::string row;
+    std::vector<std::string> keys;
+    std::vector<std::string> fields;
     const Json json = to_json(report, result);
     for (const auto& [key, value] : json.items()) {
-      header += (header.empty() ? "" : ",") + key;
-      row += (row.empty() ? "" : ",") + csv_field(value);
+      keys.push_back(key);
+      fields.push_back(csv_field(value));
     }
-    rows += row + "\n";
+    if (text.empty()) text = fmt::format("{}\n", fmt::join(keys, ","));
+    text += fmt::format("{}\n", fmt::join(fields, ","));
   }
-  return header + "\n" + rows;
+  return text;
 }
 
 // The keys and values of the CSV, and the time of each repetition and of each op.
 std::string to_json_text(const BenchReport& report) {
   auto array = Json::array();
   for (const BenchResult& result : report.results) {
-    array.push_back(to_json(report, result));
-    array.back()["samples_ns"] = Json::array();
-    for (const double seconds : result.seconds) {
-      array.back()["samples_ns"].push_back(std::llround(seconds * 1e9));
-    }
+    Json& json = array.emplace_back(to_json(report, result));
+    json["samples_ns"] =
+        list_of(result.seconds, [](double seconds) { return std::llround(seconds * 1e9); });
     if (result.ops.empty()) continue;
-    Json& ops = array.back()["ops"] = times_to_json(result.ops);
+    Json& ops = json["ops"] = times_to_json(result.ops);
     for (size_t i = 0; i < ops.size(); ++i)
       ops[i]["int8_flops"] = static_cast<int64_t>(result.ops[i].flops.int8);
   }

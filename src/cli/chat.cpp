@@ -11,8 +11,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/conversation.h"
@@ -44,7 +42,7 @@ struct ChatFlags {
 };
 
 // What only the answers of a model in this process can do.
-constexpr std::array<std::string_view, 6> kOfItsAnswers = {
+constexpr std::string_view kOfItsAnswers[] = {
     "--keep", "--special", "--chat-template-file", "--context-shift", "--samplers", "--rng"};
 
 void declare(CLI::App& app, ChatFlags& values) {
@@ -163,30 +161,16 @@ std::string choose_sampler(const std::vector<std::string>& given, const Language
                      named == nullptr ? "by the model" : fmt::format("for {}", named->name));
 }
 
-// The first lines of a conversation: model, context, sampling, and how to stop.
-std::string banner(const std::string& path, const NamedModel* named, const LanguageModel& model,
-                   const std::string& sampling) {
-  const std::string name = named == nullptr ? model_name(path) : std::string(named->description);
-  return fmt::format("{}; context {} tokens\n{}\n{}", name, model.n_ctx(), sampling, kKeys);
-}
+// Who answers, and what a person is told of them first.
+struct Introduced {
+  std::unique_ptr<ChatPartner> partner;
+  std::string banner;
+};
 
-ConversationOptions conversation_options(const ChatFlags& values) {
-  ConversationOptions options = values.conversation;
-  options.system_is_chosen = values.system || values.system_file;
-  options.tells_ids = values.server.empty();
-  options.timings = options.timings || values.model.verbose;
-  return options;
-}
-
-int run_local(const ChatFlags& values) {
-  LIMPID_CHECK(ArgumentError, !is_given(*find_option(*values.app, "--api-key")),
-               "--api-key is for a server; name it with --connect");
-  ConversationOptions options = conversation_options(values);
+Introduced local_partner(const ChatFlags& values, const std::optional<std::string>& system) {
   ChatOptions chat;
   chat.generation = values.generation.options;
-  chat.system = system_message(values);
-  const std::optional<std::string> first = first_message(values);
-
+  chat.system = system;
   const LanguageModel model = open_language_model(
       values.model, values.template_file.empty() ? "" : read_text(values.template_file));
   engine_of(model)->tokenizer();  // throws without one
@@ -199,10 +183,10 @@ int run_local(const ChatFlags& values) {
   const std::string sampling =
       choose_sampler(values.generation.given_settings, model, named, chat.generation.sampler);
   if (values.model.verbose) print_log(sampling);
-  if (!values.conversation.single_turn && !first)
-    options.banner = banner(path, named, model, sampling);
-  InterruptGuard interrupt(chat.generation.cancel);
-  return Conversation(std::make_unique<LocalPartner>(model, chat), options, interrupt).hold(first);
+  return {std::make_unique<LocalPartner>(model, chat),
+          fmt::format("{}; context {} tokens\n{}\n{}",
+                      named == nullptr ? model_name(path) : std::string(named->description),
+                      model.n_ctx(), sampling, kKeys)};
 }
 
 RemoteServer remote_server(const ChatFlags& values) {
@@ -222,15 +206,31 @@ std::string remote_model(const ChatFlags& values, const RemoteServer& server) {
   return names.front();
 }
 
-// Of the options that open a model, only its name and -v mean something for a server.
-void check_remote_options(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
+Introduced remote_partner(const ChatFlags& values, const std::optional<std::string>& system) {
+  RemoteOptions remote;
+  remote.system = system.value_or(kDefaultSystemPrompt);
+  remote.generation = values.generation.options;
+  remote.given_settings = values.generation.given_settings;
+  remote.server = remote_server(values);
+  remote.model = remote_model(values, remote.server);
+  std::string banner = fmt::format("{} at {}\n{}", remote.model, remote.server.url, kKeys);
+  return {make_remote_partner(std::move(remote)), std::move(banner)};
+}
+
+// Of the options that open a model, only its name and -v mean something for a server, and a key
+// means something for a server only.
+void check_options(const ChatFlags& values) {
+  LIMPID_CHECK(ArgumentError,
+               !values.server.empty() || !is_given(*find_option(*values.app, "--api-key")),
+               "--api-key is for a server; name it with --connect");
+  if (values.server.empty()) return;
+  for (const CLI::Option* option : values.app->get_options()) {
     const std::vector<std::string> names = spellings(*option);
     if (names.empty()) continue;
     const std::string& name = names.front();
     const bool is_refused = option->get_group() == "model"
                                 ? name != "-m" && name != "-v"
-                                : std::ranges::find(kOfItsAnswers, name) != kOfItsAnswers.end();
+                                : std::ranges::count(kOfItsAnswers, name) > 0;
     const auto is_long = [](const std::string& other) { return other.starts_with("--"); };
     LIMPID_CHECK(ArgumentError, !is_refused || !is_given(*option),
                  "{} is for a model in this process; with --connect the server decides",
@@ -238,26 +238,19 @@ void check_remote_options(const CLI::App& app) {
   }
 }
 
-int run_remote(const ChatFlags& values) {
-  check_remote_options(*values.app);
-  ConversationOptions options = conversation_options(values);
-  RemoteOptions remote;
-  remote.system = system_message(values).value_or(kDefaultSystemPrompt);
-  remote.generation = values.generation.options;
-  remote.given_settings = values.generation.given_settings;
-  const std::optional<std::string> first = first_message(values);
-
-  remote.server = remote_server(values);
-  remote.model = remote_model(values, remote.server);
-  if (!values.conversation.single_turn && !first) {
-    options.banner = fmt::format("{} at {}\n{}", remote.model, remote.server.url, kKeys);
-  }
-  InterruptGuard interrupt(remote.generation.cancel);
-  return Conversation(make_remote_partner(std::move(remote)), options, interrupt).hold(first);
-}
-
 int run(const ChatFlags& values) {
-  return values.server.empty() ? run_local(values) : run_remote(values);
+  check_options(values);
+  ConversationOptions options = values.conversation;
+  options.system_is_chosen = values.system || values.system_file;
+  options.tells_ids = values.server.empty();
+  options.timings = options.timings || values.model.verbose;
+  const std::optional<std::string> system = system_message(values);
+  const std::optional<std::string> first = first_message(values);
+  auto [partner, banner] =
+      values.server.empty() ? local_partner(values, system) : remote_partner(values, system);
+  if (!options.single_turn && !first) options.banner = std::move(banner);
+  InterruptGuard interrupt(values.generation.options.cancel);
+  return Conversation(std::move(partner), options, interrupt).hold(first);
 }
 
 }  // namespace

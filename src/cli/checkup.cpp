@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
@@ -34,8 +35,6 @@ constexpr uint64_t kEnoughToChat = 400'000'000;
 // Facts about this build come from the macros that the compiler sets.
 Build look_at_build() {
   Build build;
-  build.version = LIMPID_VERSION;
-  build.type = LIMPID_BUILD_TYPE;
 #if defined(__clang__)
   build.compiler = fmt::format("clang {}", __clang_version__);
 #else
@@ -53,14 +52,6 @@ Build look_at_build() {
 #endif
   build.mpi = mpi_version();
   return build;
-}
-
-// The word in a file of sysfs, for instance "performance\n". Returns "" if the file is missing.
-std::string first_word(const char* path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
 }
 
 // The folder, or the nearest parent of it that exists.
@@ -112,9 +103,8 @@ CacheState look_at_cache() {
 // A file of the right name counts only if its SHA-256 is right: a broken download looks like a
 // model.
 FirstModel look_at_model(const CacheState& cache) {
-  const NamedModel& named = named_models().front();
+  const NamedModel& named = kNamedModels[0];
   FirstModel model;
-  model.name = named.name;
   if (cache.path.empty()) return model;
   model.path = (fs::path(models_directory()) / named.file_name()).string();
   if (!is_there(model.path)) return model;
@@ -126,9 +116,10 @@ FirstModel look_at_model(const CacheState& cache) {
   return model;
 }
 
-// Findings about things that make answers slower than they could be.
-void judge_speed(const Checkup& checkup, std::vector<Finding>& findings) {
-  const auto note = [&](std::string text) { findings.push_back({false, std::move(text)}); };
+using Tell = std::function<void(std::string finding)>;
+
+// What makes answers slower than they could be.
+void judge_speed(const Checkup& checkup, const Tell& note) {
   const Machine& machine = checkup.machine;
   if (checkup.build.is_sanitised)
     note("built with sanitizers, many times slower; for use: cmake --preset release");
@@ -145,9 +136,8 @@ void judge_speed(const Checkup& checkup, std::vector<Finding>& findings) {
         "(as root)");
 }
 
-// A finding that says why an installed GPU is not used.
-void judge_gpus(const Checkup& checkup, std::vector<Finding>& findings) {
-  const auto note = [&](std::string text) { findings.push_back({false, std::move(text)}); };
+// Why an installed GPU is not used.
+void judge_gpus(const Checkup& checkup, const Tell& note) {
   for (const auto& [api, list] : checkup.machine.gpus) {
     const bool has_gpu = std::ranges::any_of(
         list.devices, [](const gpu::DeviceInfo& device) { return !device.is_cpu; });
@@ -159,18 +149,17 @@ void judge_gpus(const Checkup& checkup, std::vector<Finding>& findings) {
   }
 }
 
-// Findings about memory, disk and model that prevent a first chat.
-void judge_first_chat(const Checkup& checkup, std::vector<Finding>& findings) {
-  const auto problem = [&](std::string text) { findings.push_back({true, std::move(text)}); };
+// What of memory, disk and model prevents a first chat.
+void judge_first_chat(const Checkup& checkup, const Tell& problem) {
   const uint64_t available = checkup.machine.available_bytes;
   const CacheState& cache = checkup.cache;
   const FirstModel& model = checkup.model;
+  const NamedModel& first = kNamedModels[0];
   if (available > 0 && available < kEnoughToChat)
     problem(
         fmt::format("{} of memory are available, and {} needs {}: close other programs, or "
                     "raise the container's limit",
-                    format_bytes(available), model.name, format_bytes(kEnoughToChat)));
-  const NamedModel& first = named_models().front();
+                    format_bytes(available), first.name, format_bytes(kEnoughToChat)));
   const uint64_t needed = first.n_bytes + first.package_bytes;
   if (!cache.problem.empty())
     problem(cache.path.empty()
@@ -182,9 +171,7 @@ void judge_first_chat(const Checkup& checkup, std::vector<Finding>& findings) {
                         format_bytes(cache.free_bytes), cache.path, first.name,
                         format_bytes(needed)));
   if (model.state == "damaged")
-    problem(fmt::format("{} is damaged; get it again: limpid pull {}", model.path, model.name));
-  if (model.state == "absent")
-    findings.push_back({false, fmt::format("no model yet: limpid pull {}", model.name)});
+    problem(fmt::format("{} is damaged; get it again: limpid pull {}", model.path, first.name));
 }
 
 }  // namespace
@@ -195,7 +182,7 @@ Checkup check_up(bool measure) {
   checkup.build = look_at_build();
   checkup.machine = look_at_machine();
   checkup.machine.gpus = gpu_apis();
-  checkup.governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") >> checkup.governor;
   checkup.cpu_quota = granted_processors();
   checkup.has_nvidia = is_there("/proc/driver/nvidia/version") || is_there("/dev/nvidia0");
   const uint64_t available = checkup.machine.available_bytes;
@@ -208,11 +195,12 @@ Checkup check_up(bool measure) {
 
 std::vector<Finding> judge(const Checkup& checkup) {
   std::vector<Finding> findings;
-  judge_speed(checkup, findings);
-  judge_gpus(checkup, findings);
-  judge_first_chat(checkup, findings);
-  std::stable_partition(findings.begin(), findings.end(),
-                        [](const Finding& finding) { return finding.is_problem; });
+  const auto note = [&](std::string text) { findings.push_back({false, std::move(text)}); };
+  judge_first_chat(checkup, [&](std::string text) { findings.push_back({true, std::move(text)}); });
+  judge_speed(checkup, note);
+  judge_gpus(checkup, note);
+  if (checkup.model.state == "absent")
+    note(fmt::format("no model yet: limpid pull {}", kNamedModels[0].name));
   return findings;
 }
 

@@ -11,8 +11,6 @@
 namespace limpid::cli {
 
 struct Build {
-  std::string version;
-  std::string type;      // of CMake: "Release", "RelWithDebInfo", …
   std::string compiler;  // "GCC 12.2.0"
   bool is_optimised = true;
   bool is_sanitised = false;
@@ -30,9 +28,8 @@ struct CacheState {
   std::vector<Entry> entries;  // by name; files that lie in no folder come last, as one
 };
 
-// The model that `limpid pull` and `make chat` begin with.
+// The model that `limpid pull` and `make chat` begin with: the first of kNamedModels.
 struct FirstModel {
-  std::string name;
   std::string path;
   std::string state = "absent";  // or "verified", "damaged"
 };

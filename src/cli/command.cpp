@@ -21,7 +21,7 @@ const std::vector<Command>& commands() {
 
 DeclaredCommand::DeclaredCommand(const Command& command)
     : Command(command), app(std::make_shared<CLI::App>()) {
-  app->set_help_flag();  // none: asks_for_help() looks for it
+  app->set_help_flag();  // none: main.cpp looks for it
   group(*app, "options");
   run = declare(*app);
 }

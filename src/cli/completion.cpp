@@ -132,13 +132,13 @@ void print_suggestions(const Arguments& words) {
     if (names_a_file(*before)) write_out(":files\n");
   } else if (current.starts_with('-')) {
     for (const char* name : {"-h", "--help"}) offer(current, name, "options and examples");
-    for (const Option* option : options_of(declared)) {
+    for (const Option* option : declared.app->get_options()) {
       const std::string& help = option->get_description();  // a menu has room for its first clause
       for (const std::string& name : spellings(*option))
         offer(current, name, help.substr(0, help.find("; ")));
     }
   } else {
-    for (const Option* option : options_of(declared)) {
+    for (const Option* option : declared.app->get_options()) {
       if (spellings(*option).empty()) offer_values(current, *option);
     }
     write_out(":files\n");

@@ -72,8 +72,8 @@ std::optional<Conversation::Turn> Conversation::read_turn() {
     if (!more) break;
     *text += *more;
   }
-  if (text) reader_->remember(*text);
   if (!text) return std::nullopt;
+  reader_->remember(*text);
   return Turn{std::move(*text), is_block};
 }
 

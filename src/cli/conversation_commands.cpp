@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "cli/conversation.h"
 #include "cli/flags.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/sampler_settings.h"
@@ -205,10 +204,8 @@ void Conversation::load(const std::string& path) {
 // The answers that were given under the old message stay in the conversation.
 void Conversation::change_system(const std::string& text) {
   std::vector<Message> messages = partner_->messages();
-  if (text.empty()) {
-    print_note(has_system_message() ? messages.front().content : "(no system message)");
-    return;
-  }
+  if (text.empty())
+    return print_note(has_system_message() ? messages.front().content : "(no system message)");
   if (!has_system_message()) messages.insert(messages.begin(), {"system", ""});
   messages.front().content = text;
   partner_->assign(std::move(messages));
@@ -216,10 +213,7 @@ void Conversation::change_system(const std::string& text) {
 }
 
 void Conversation::change_setting(const std::string& argument) {
-  if (argument.empty()) {
-    print_note(partner_->settings());
-    return;
-  }
+  if (argument.empty()) return print_note(partner_->settings());
   const size_t space = argument.find_first_of(" \t");
   LIMPID_CHECK(ArgumentError, space != std::string::npos, "/set {}: the value is missing",
                argument);

@@ -42,10 +42,10 @@ struct ConvertFlags {
   bool dry_run = false;
 };
 
-void declare_files(CLI::App& app, ConvertFlags& values, std::string_view out) {
+void declare_files(CLI::App& app, ConvertFlags& values, std::string out) {
   add_option(app, "in IN", values.model.model,
              "a model: a file, a folder as downloaded, or a name");
-  add_option(app, "out OUT", values.out, std::string(out));
+  add_option(app, "out OUT", values.out, std::move(out));
 }
 
 void declare_rest(CLI::App& app, ConvertFlags& values) {
@@ -81,18 +81,16 @@ void declare_quantize(CLI::App& app, ConvertFlags& values) {
 
 // The layout that --to names, or GGUF when OUT ends with .gguf.
 Layout layout_of(const ConvertFlags& values) {
-  const std::string extension = std::filesystem::path(values.out).extension().string();
-  const std::string name = values.layout.empty() && extension == ".gguf" ? "gguf" : values.layout;
+  const bool ends_with_gguf = std::filesystem::path(values.out).extension() == ".gguf";
+  const std::string name = values.layout.empty() && ends_with_gguf ? "gguf" : values.layout;
+  LIMPID_CHECK(ArgumentError, !name.empty(),
+               "{} does not end with .gguf: say --to gguf, safetensors or pth", values.out);
   if (name == "gguf") return Layout::kGguf;
-  LIMPID_CHECK(ArgumentError, extension != ".gguf" || name.empty(),
+  LIMPID_CHECK(ArgumentError, !ends_with_gguf,
                "{} ends with .gguf, but --to {} writes a folder: name a folder", values.out, name);
-  if (name == "safetensors") return Layout::kHuggingFace;
-  if (name == "pth") return Layout::kTorch;
-  throw ArgumentError(name.empty()
-                          ? fmt::format("{} does not end with .gguf: say --to gguf, safetensors or "
-                                        "pth",
-                                        values.out)
-                          : fmt::format("--to {}: there are gguf, safetensors and pth", name));
+  LIMPID_CHECK(ArgumentError, name == "safetensors" || name == "pth",
+               "--to {}: there are gguf, safetensors and pth", name);
+  return name == "pth" ? Layout::kTorch : Layout::kHuggingFace;
 }
 
 // The first file in the folder `out` that is part of a model or its tokenizer; "" if there is none.
@@ -164,13 +162,6 @@ void report_fallbacks(const TensorPlan& plan) {
   }
 }
 
-// Of the whole file: Q4_K_M is more than Q4_K's 4.5 bits, because some of its tensors are Q6_K.
-double bits_per_weight(const TensorPlan& plan) {
-  int64_t n = 0;
-  for (const PlannedTensor& tensor : plan.tensors) n += tensor.shape.n_elements();
-  return 8.0 * static_cast<double>(plan.bytes_after) / static_cast<double>(n);
-}
-
 // Writes the model, with progress on a terminal. Afterwards the remarks, and a line with the sizes.
 void write(const ConvertFlags& values, ExportOptions options, const char* doing) {
   if (!values.type.empty()) options.file_type = &file_type_from_name(values.type);
@@ -180,12 +171,11 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   options.write.calibrate = !values.no_calibrate;
   options.on_plan = [&](const TensorPlan& plan) {
     report_fallbacks(plan);
-    for (const PlannedTensor& tensor : plan.tensors) {
-      if (!values.dry_run) break;
+    if (!values.dry_run) return true;
+    for (const PlannedTensor& tensor : plan.tensors)
       write_out(fmt::format("{:28} {:18} {} -> {}\n", tensor.name, tensor.shape.to_string(),
                             dtype_info(tensor.from).name, dtype_info(tensor.to).name));
-    }
-    return !values.dry_run;
+    return false;
   };
   auto checkpoint = with_adapters(open_header(values.model), to_open_options(values.model));
   if (!values.model.options.lora.empty()) {
@@ -194,9 +184,10 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   }
   if (!values.model.options.tokenizer_path.empty())
     check_tokenizer_fits(*checkpoint, tokenizer_spec_from(*checkpoint));
+  const bool is_file = options.layout == Layout::kGguf;
   const NewFolder folder(values.out);
   std::optional<FolderLock> lock;  // before the check, so that two commands do not both pass it
-  if (options.layout != Layout::kGguf) {
+  if (!is_file) {
     make_folder(values.out);
     lock.emplace(values.out);
   }
@@ -211,10 +202,9 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   const Stopwatch watch;
   ExportResult result;
   try {
-    const bool is_file = options.layout == Layout::kGguf;
     result = export_model(is_file ? at_end_of_links(values.out) : values.out, *checkpoint, options);
   } catch (...) {
-    if (!values.dry_run && options.layout != Layout::kGguf) remove_unfinished(values.out);
+    if (!values.dry_run && !is_file) remove_unfinished(values.out);
     throw;
   }
   if (values.dry_run) return;
@@ -222,9 +212,13 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   bar.wipe();
   for (const std::string& remark : result.remarks) print_log(remark);
   const TensorPlan& plan = result.plan;
+  int64_t n_weights = 0;
+  for (const PlannedTensor& tensor : plan.tensors) n_weights += tensor.shape.n_elements();
+  // Of the whole file: Q4_K_M is more than Q4_K's 4.5 bits, because some of its tensors are Q6_K.
+  const double bits = 8.0 * static_cast<double>(plan.bytes_after) / static_cast<double>(n_weights);
   print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,
-                        format_bytes(plan.bytes_after), bits_per_weight(plan),
-                        format_bytes(plan.bytes_before), watch.seconds()));
+                        format_bytes(plan.bytes_after), bits, format_bytes(plan.bytes_before),
+                        watch.seconds()));
 }
 
 void convert(const ConvertFlags& values) {

@@ -42,8 +42,8 @@ void run(const DevicesFlags& values) {
   machine.gpus = gpu_apis();
   const MachineLimits limits =
       values.measure ? measure_limits(machine.n_cores, "bf16") : MachineLimits{};
-  write_out(values.json ? dump_json(machine_json(machine, limits), 2) + "\n"
-                        : machine_text(machine, limits));
+  values.json ? write_json(machine_json(machine, limits), 2)
+              : write_out(machine_text(machine, limits));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "cli/checkup.h"
 #include "cli/command.h"
 #include "cli/machine.h"
+#include "cli/model_path.h"
 
 namespace limpid::cli {
 namespace {
@@ -21,11 +22,9 @@ namespace {
 // Facts first, then the findings, then the verdict in one line.
 std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings) {
   const Build& build = checkup.build;
-  std::string text =
-      fmt::format("limpid    {}, {}, {}\n", build.version, build.type, build.compiler);
-  text +=
-      fmt::format("MPI       {}\n", checkup.build.mpi.empty() ? "none: training runs in one process"
-                                                              : checkup.build.mpi);
+  std::string text = fmt::format(
+      "limpid    {}, {}, {}\nMPI       {}\n", LIMPID_VERSION, LIMPID_BUILD_TYPE, build.compiler,
+      build.mpi.empty() ? "none: training runs in one process" : build.mpi);
   text += machine_text(checkup.machine, checkup.limits);
   if (checkup.limits.n_threads == 0) text += "limits    not measured\n";
   if (!checkup.governor.empty()) text += fmt::format("governor  {}\n", checkup.governor);
@@ -38,9 +37,10 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
                         format_bytes(entry.size.n_bytes), count(entry.size.n_files, "file"));
   }
   const FirstModel& model = checkup.model;
-  text += model.state == "absent"
-              ? fmt::format("model     {} is not here\n\n", model.name)
-              : fmt::format("model     {}, {}: {}\n\n", model.name, model.state, model.path);
+  text +=
+      model.state == "absent"
+          ? fmt::format("model     {} is not here\n\n", kNamedModels[0].name)
+          : fmt::format("model     {}, {}: {}\n\n", kNamedModels[0].name, model.state, model.path);
   for (const Finding& finding : findings)
     text += fmt::format("{}: {}\n", finding.is_problem ? "problem" : "note", finding.text);
   const auto n_problems =
@@ -51,22 +51,23 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
 // Scripts may rely on the names healthy, findings, build, machine, cache and model.
 Json to_json(const Checkup& checkup, const std::vector<Finding>& findings) {
   const auto& [build, machine, governor, has_nvidia, cpu_quota, limits, cache, model] = checkup;
-  Json json = {{"healthy", std::ranges::none_of(findings, &Finding::is_problem)},
-               {"findings", Json::array()},
-               {"build",
-                {{"version", build.version},
-                 {"type", build.type},
-                 {"compiler", build.compiler},
-                 {"optimised", build.is_optimised},
-                 {"sanitised", build.is_sanitised},
-                 {"mpi", build.mpi}}},
-               {"machine", machine_json(machine, limits)},
-               {"cache",
-                {{"path", cache.path},
-                 {"writable", cache.problem.empty()},
-                 {"free_bytes", cache.free_bytes},
-                 {"entries", Json::array()}}},
-               {"model", {{"name", model.name}, {"path", model.path}, {"state", model.state}}}};
+  Json json = {
+      {"healthy", std::ranges::none_of(findings, &Finding::is_problem)},
+      {"findings", Json::array()},
+      {"build",
+       {{"version", LIMPID_VERSION},
+        {"type", LIMPID_BUILD_TYPE},
+        {"compiler", build.compiler},
+        {"optimised", build.is_optimised},
+        {"sanitised", build.is_sanitised},
+        {"mpi", build.mpi}}},
+      {"machine", machine_json(machine, limits)},
+      {"cache",
+       {{"path", cache.path},
+        {"writable", cache.problem.empty()},
+        {"free_bytes", cache.free_bytes},
+        {"entries", Json::array()}}},
+      {"model", {{"name", kNamedModels[0].name}, {"path", model.path}, {"state", model.state}}}};
   json["machine"].update(
       {{"governor", governor}, {"has_nvidia", has_nvidia}, {"cpu_quota", cpu_quota}});
   for (const auto& [is_problem, text] : findings)
@@ -92,8 +93,7 @@ void declare(CLI::App& app, DoctorFlags& values) {
 int run(const DoctorFlags& values) {
   const Checkup checkup = check_up(values.measure);
   const std::vector<Finding> findings = judge(checkup);
-  write_out(values.json ? dump_json(to_json(checkup, findings), 2) + "\n"
-                        : to_text(checkup, findings));
+  values.json ? write_json(to_json(checkup, findings), 2) : write_out(to_text(checkup, findings));
   return std::ranges::any_of(findings, &Finding::is_problem) ? kExitError : kExitOk;
 }
 

@@ -17,32 +17,18 @@
 namespace limpid::cli {
 namespace {
 
-constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-    {"Config::batch_size", "--batch_size"},
-    {"Config::learning_rate", "--learning_rate"},
-    {"Config::num_steps", "--num_steps"},
-    {"Config::samples", "--samples"},
-    {"Config::temperature", "--temperature"},
+using Words = std::pair<std::string_view, std::string_view>;  // the library's, and ours
+
+constexpr Words kWords[] = {
     {"name a device that is here (OpenOptions::device)",
      "see limpid doctor, or name a device that is here (--device)"},
-    {"OpenOptions::config", "--config"},
-    {"OpenOptions::device", "--device"},
-    {"OpenOptions::gpu_layers", "--gpu-layers"},
-    {"OpenOptions::products", "--products"},
-    {"OpenOptions::lora", "--lora"},
     {"OpenOptions::n_batch", "-b"},
     {"OpenOptions::n_ctx", "-c"},
-    {"OpenOptions::rope_scaling", "--rope-scaling"},
-    {"OpenOptions::split", "--split"},
     {"OpenOptions::tokenizer_path", "--tokenizer"},
     // Not every command that quantises has the option.
     {"set PlanOptions::allow_requantize",
      "make the file by limpid convert or limpid quantize with --allow-requantize"},
     {"RunSettings::model", "-m"},
-    {"Shape::block_size", "--block_size"},
-    {"Shape::n_embd", "--n_embd"},
-    {"Shape::n_head", "--n_head"},
-    {"Shape::n_layer", "--n_layer"},
     {"Address already in use", "another program has the port; choose one with --port"},
     // The model may have one that it does not add.
     {"the model has no BOS token to begin with", "the model adds no BOS token: give a text (-p)"},
@@ -50,8 +36,12 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
 
 // The messages of a part of the library begin with its name: "[session] …; lower n_keep". The words
 // are options in such a message; in another one they may be keys of a file.
-constexpr std::pair<std::string_view, std::string_view> kWordsOfParts[] = {
-    {"n_ctx", "-c"}, {"n_keep", "--keep"}, {"n_predict", "-n"}};
+constexpr Words kWordsOfParts[] = {{"n_ctx", "-c"}, {"n_keep", "--keep"}, {"n_predict", "-n"}};
+
+// For each other member of these structs there is an option of its name, which has this between its
+// words: "RunSettings::seq_len" is "--seq-len". Those of microgpt have the names of its settings.
+constexpr Words kStructs[] = {
+    {"OpenOptions::", "-"}, {"RunSettings::", "-"}, {"Config::", "_"}, {"Shape::", "_"}};
 
 // In tokens. A model without learned positions has no limit, so this is ten times what any model
 // was trained for.
@@ -66,17 +56,16 @@ std::string advice_on(const ContextOverflowError& error) {
          (context.empty() ? "a larger -c and a smaller -n" : context);
 }
 
-// The option of a setting of a run has the setting's name: "RunSettings::seq_len" is "--seq-len".
-std::string with_names_of_settings(const std::string& message) {
-  constexpr std::string_view kBefore = "RunSettings::";
+std::string with_options_of(std::string_view name, std::string_view between,
+                            const std::string& message) {
   std::string out;
   size_t at = 0;
-  for (size_t hit = 0; (hit = message.find(kBefore, at)) != message.npos;) {
-    const size_t begin = hit + kBefore.size();
+  for (size_t hit = 0; (hit = message.find(name, at)) != message.npos;) {
+    const size_t begin = hit + name.size();
     const size_t end = std::min(
         message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", begin), message.size());
     out += message.substr(at, hit - at) + "--" +
-           replaced(std::string_view(message).substr(begin, end - begin), "_", "-");
+           replaced(std::string_view(message).substr(begin, end - begin), "_", between);
     at = end;
   }
   return out + message.substr(at);
@@ -102,7 +91,8 @@ std::string in_program_words(const std::exception& error) {
     for (const auto& [word, ours] : kWordsOfParts) message = replaced(message, word, ours);
   }
   for (const auto& [word, ours] : kWords) message = replaced(message, word, ours);
-  return with_names_of_settings(message);
+  for (const auto& [name, between] : kStructs) message = with_options_of(name, between, message);
+  return message;
 }
 
 }  // namespace limpid::cli

@@ -102,10 +102,8 @@ PageFacts facts_of(const Model& model, int64_t n_tokens, std::vector<OpTime> tim
   if (limits.n_threads > 0) {
     facts.limits = fmt::format("{} ({}).", limits_text(limits), count(limits.n_threads, "thread"));
     facts.limits.front() = 'L';
-    for (const OpTime& time : facts.times) {
-      facts.shares_of_limit.push_back(
-          time.share_of_limit(limits.read_bytes_per_second, limits.flops_per_second));
-    }
+    for (OpTime& time : facts.times)
+      time.share = time.share_of_limit(limits.read_bytes_per_second, limits.flops_per_second);
   }
   for (const auto& [name, tensor] : model.checkpoint().tensors)
     facts.n_weight_bytes += tensor.n_bytes();
@@ -139,7 +137,7 @@ Json to_json(const ExplainFlags& values, const Explanation& explanation, const P
              std::span<const ShownContrast> runs, const Tokenizer* tokenizer) {
   Json json = {{"model", facts.model}};
   json.update(explanation_to_json(explanation, tokenizer));
-  json["times"] = times_to_json(facts.times, facts.shares_of_limit);
+  json["times"] = times_to_json(facts.times);
   json["memory"] = {{"weight_bytes", facts.n_weight_bytes}, {"cache_bytes", facts.n_cache_bytes}};
   if (values.what_if.is_wanted())
     json["what_if"] = contrast_to_json(runs.front().contrast, tokenizer);

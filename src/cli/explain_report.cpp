@@ -22,7 +22,7 @@ namespace limpid::cli {
 namespace {
 
 constexpr size_t kMostTokens = 64;  // that are listed, the last ones
-constexpr size_t kMostHeads = 4;    // of a habit
+constexpr int64_t kMostHeads = 4;   // of a habit
 constexpr size_t kMostParts = 10;
 constexpr double kClearHabit = 0.05;
 
@@ -37,10 +37,8 @@ std::span<const T> first(const std::vector<T>& items, size_t n) {
 }
 
 // "L3.H5" for the `i`-th head, counted through all layers.
-std::string head_name(const Explanation& explanation, size_t i) {
-  const auto head = static_cast<int64_t>(i);
-  const int64_t n_heads = explanation.n_heads;
-  return ModelPart{ModelPart::Kind::kHead, head / n_heads, head % n_heads}.name();
+std::string head_name(const Explanation& explanation, int64_t i) {
+  return fmt::format("L{}.H{}", i / explanation.n_heads, i % explanation.n_heads);
 }
 
 std::string likeliest_text(const Prediction& prediction, const Tokenizer* tokenizer) {
@@ -73,13 +71,11 @@ std::string heads_text(const Explanation& explanation) {
       {"the token behind such a copy (induction)", &HeadHabits::after_same}};
   std::string text = "\nheads that look at\n";
   for (const auto& [name, habit] : kHabits) {
-    std::vector<std::pair<double, size_t>> heads;
-    for (size_t i = 0; i < explanation.attention.size(); ++i)
-      heads.emplace_back(explanation.attention[i].habits().*habit, i);
-    std::ranges::stable_sort(heads, std::ranges::greater(), &std::pair<double, size_t>::first);
-    heads.resize(std::min(heads.size(), kMostHeads));
+    Ranking heads(kMostHeads);
+    for (int64_t i = 0; i < std::ssize(explanation.attention); ++i)
+      heads.offer(static_cast<float>(explanation.attention[size_of(i)].habits().*habit), i);
     std::string line;
-    for (const auto& [share, i] : heads) {
+    for (const auto& [share, i] : heads.kept()) {
       if (share < kClearHabit) continue;
       line += fmt::format("  {} {:.2f}", head_name(explanation, i), share);
     }
@@ -92,8 +88,8 @@ std::string parts_text(const Explanation& explanation, const Tokenizer* tokenize
   if (explanation.parts.empty()) return {};
   const Attribution& last = explanation.parts.back();
   std::vector<std::pair<std::string, double>> parts = {{"embedding", last.embedding}};
-  for (size_t i = 0; i < last.heads.size(); ++i)
-    parts.emplace_back(head_name(explanation, i), last.heads[i]);
+  for (const float part : last.heads)
+    parts.emplace_back(head_name(explanation, std::ssize(parts) - 1), part);
   for (size_t i = 0; i < last.mlps.size(); ++i)
     parts.emplace_back(fmt::format("L{}.mlp", i), last.mlps[i]);
   std::ranges::stable_sort(parts, std::ranges::greater(),

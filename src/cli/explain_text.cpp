@@ -12,13 +12,6 @@
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
-namespace {
-
-std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
-  return has_tokenizer(checkpoint) ? tokenizer_from(checkpoint) : nullptr;
-}
-
-}  // namespace
 
 void declare_text(CLI::App& app, TextFlags& values) {
   add_option(app, "-p,--prompt TEXT", values.prompt, "the text");
@@ -36,7 +29,8 @@ void declare_text(CLI::App& app, TextFlags& values) {
 }
 
 TextEncoder::TextEncoder(TextFlags flags, const Checkpoint& checkpoint)
-    : flags_(std::move(flags)), path_(checkpoint.path), tokenizer_(tokenizer_of(checkpoint)) {
+    : flags_(std::move(flags)), path_(checkpoint.path) {
+  if (has_tokenizer(checkpoint)) tokenizer_ = tokenizer_from(checkpoint);
   LIMPID_CHECK(ArgumentError, !flags_.ids || !(flags_.chat || flags_.special),
                "--ids are tokens already: --chat and --special are for -p and -f");
   LIMPID_CHECK(ArgumentError, !(flags_.chat && flags_.special), "give one of --chat and --special");

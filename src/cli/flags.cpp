@@ -18,7 +18,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <numeric>
 
 #include "cli/help.h"
 
@@ -76,24 +75,21 @@ struct Declaration {
 };
 
 // How many letters must be inserted, removed or replaced, or swapped with their neighbour, to turn
-// `a` into `b` (Damerau 1964): 1 for "tmep" and "temp". Row i of the table has the distances from
-// the first i letters of `a` to each beginning of `b`; a row depends only on the two before it.
+// `a` into `b` (Damerau 1964): 1 for "tmep" and "temp". distance[i][j] is that of the first i
+// letters of `a` and the first j of `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before;  // rows i - 1, i and i + 1 of the table
-  std::vector<size_t> row;
-  std::vector<size_t> next(b.size() + 1);
-  std::iota(next.begin(), next.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    before = std::move(row);
-    row = next;
-    next[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      next[j + 1] = std::min({row[j] + (a[i] == b[j] ? 0 : 1), row[j + 1] + 1, next[j] + 1});
-      const bool swapped = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
-      if (swapped) next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
+  std::vector<std::vector<size_t>> distance(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      size_t& here = distance[i][j] = i + j;
+      if (i == 0 || j == 0) continue;
+      const size_t replaced = distance[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      here = std::min({replaced, distance[i - 1][j] + 1, distance[i][j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) here = std::min(here, distance[i - 2][j - 2] + 1);
     }
   }
-  return next.back();
+  return distance.back().back();
 }
 
 // Options of llama.cpp that Limpid lacks get a reason; other names the nearest spelling, or a hint
@@ -103,10 +99,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   const std::string_view reason = why_not_here(name);
   LIMPID_CHECK(ArgumentError, reason.empty(), "unknown option {}: {}", name, reason);
   std::vector<std::string> names = {"-h", "--help"};
-  for (const CLI::Option* option : app.get_options()) {
-    const std::vector<std::string> more = spellings(*option);
-    names.insert(names.end(), more.begin(), more.end());
-  }
+  for (const CLI::Option* option : app.get_options())
+    std::ranges::move(spellings(*option), std::back_inserter(names));
   const std::string suggestion = did_you_mean(name, names);
   throw ArgumentError(fmt::format(
       "unknown option {}{}", name,
@@ -142,18 +136,14 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
       prepared.words.push_back(name);
       continue;
     }
+    size_t end = std::min(name.find('='), name.size());
+    size_t begin_of_value = end + 1;
+    if (end == name.size() && name[1] != '-' && find_option(app, name) == nullptr &&
+        std::isdigit(static_cast<unsigned char>(name[2])) != 0)
+      end = begin_of_value = 2;  // -n32
     std::optional<std::string> value;
-    const auto split_at = [&](size_t name_end, size_t value_start) {
-      value = name.substr(value_start);
-      name.resize(name_end);
-    };
-    const size_t equals = name.find('=');
-    if (equals != name.npos) {
-      split_at(equals, equals + 1);
-    } else if (name[1] != '-' && find_option(app, name) == nullptr &&
-               std::isdigit(static_cast<unsigned char>(name[2])) != 0) {
-      split_at(2, 2);  // -n32
-    }
+    if (end < name.size()) value = name.substr(begin_of_value);
+    name.resize(end);
     const CLI::Option* option = find_option(app, name);
     if (option == nullptr) {  // --ctx_size means --ctx-size, as in llama.cpp
       std::string other = name;
@@ -292,11 +282,9 @@ void may_lack_value(CLI::Option* option) {
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->expected(0, 1);
 }
 
-// CLI11 shows a validator's description in its own help, which Limpid does not use. So a validator
-// that accepts everything carries the likely values from here to the completion.
+// placeholder() and likely_values() of help.cpp take them apart again.
 void suggest(CLI::Option* option, const std::vector<std::string>& values) {
-  const auto accept = [](std::string&) { return std::string(); };
-  option->check(CLI::Validator(accept, fmt::format("{}", fmt::join(values, " "))));
+  option->type_name(fmt::format("{}:{}", option->get_type_name(), fmt::join(values, " ")));
 }
 
 void needs(CLI::Option* option, CLI::Option* other) { option->needs(other); }
@@ -313,11 +301,6 @@ bool is_given(const CLI::Option& option) {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-bool asks_for_help(const Arguments& arguments) {
-  return std::ranges::any_of(arguments,
-                             [](const auto& word) { return word == "-h" || word == "--help"; });
 }
 
 // The words of CLI11's own errors are kept only where it knows more than prepare(): "--single-turn"

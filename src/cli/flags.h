@@ -101,8 +101,6 @@ bool is_given(const CLI::Option& option);
 // The value of an environment variable; "" where it is not set.
 std::string environment(const char* name);
 
-// Whether -h or --help is among the arguments.
-bool asks_for_help(const Arguments& arguments);
 // Parses the words after `command` and sets the values. A lone "-" is "--file -" for commands with
 // -f. Throws ArgumentError.
 void parse(CLI::App& app, std::string_view command, const Arguments& arguments);

@@ -21,10 +21,6 @@
 
 namespace limpid::cli {
 
-std::vector<const CLI::Option*> options_of(const DeclaredCommand& command) {
-  return std::as_const(*command.app).get_options();
-}
-
 std::vector<std::string> spellings(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_lnames())  // name_for_parser() in flags.cpp
@@ -32,8 +28,7 @@ std::vector<std::string> spellings(const CLI::Option& option) {
   return names;
 }
 
-// CLI11 gives the type's name and, after a colon, the description of its validator, which suggest()
-// uses for the values.
+// The name of the type is the placeholder, then a colon and likely values if suggest() gave some.
 std::string placeholder(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::string name = type.substr(0, type.find(':'));
@@ -86,7 +81,7 @@ std::string help_text(const DeclaredCommand& command, size_t n_columns) {
       fmt::format("usage: limpid {}\n\n{}\n", wrapped(command.usage, 4, 14, n_columns),
                   wrapped(command.description, 0, 0, n_columns));
   std::string group;
-  for (const CLI::Option* option : options_of(command)) {
+  for (const CLI::Option* option : command.app->get_options()) {
     if (option->get_group() != group) text += fmt::format("\n{}:\n", group = option->get_group());
     const std::string names = "  " + shown(*option);
     const bool same_line = n_characters(names) < indent;

@@ -10,7 +10,6 @@
 
 namespace limpid::cli {
 
-std::vector<const CLI::Option*> options_of(const DeclaredCommand& command);
 // "-c", "--ctx-size"; none for an option that is only a position.
 std::vector<std::string> spellings(const CLI::Option& option);
 // Of the value: "N", "[LIST]"; "" for a switch.

@@ -7,7 +7,7 @@
 // answers 416. Both mean: start from the beginning.
 //
 // Tries are counted in a row. A download of hours over a bad line may break a hundred times, and
-// each time some bytes came; only `n_tries` tries without a byte end it. A server without ranges is
+// each time some bytes came; only five tries without a byte end it. A server without ranges is
 // counted apart: there each try begins at zero, so it could go on for ever.
 #include "cli/http_file.h"
 
@@ -17,8 +17,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 
@@ -28,6 +28,7 @@ namespace {
 constexpr int64_t kOk = 200;
 constexpr int64_t kPartialContent = 206;
 constexpr int64_t kRangeNotSatisfiable = 416;
+constexpr int kTries = 5;
 
 [[noreturn]] void fail_status(const HttpRequest& request, int64_t status) {
   std::string hint;
@@ -91,20 +92,20 @@ struct Try {
 Try fetch_rest(const HttpRequest& request, PartialFile& file, uint64_t n_bytes,
                const HttpProgress& progress) {
   Try result;
+  const auto take = [&, begins = true](const HttpHead& head, std::string_view part) mutable {
+    result.status = head.status;
+    if (head.status != kOk && head.status != kPartialContent) return false;
+    if (std::exchange(begins, false) && head.status == kOk) file.begin_anew();
+    LIMPID_CHECK(ResourceError, part.size() <= n_bytes - file.size(),
+                 "cannot fetch {}: it is larger than the {} bytes announced", request.url, n_bytes);
+    file.append(part);
+    return true;
+  };
   const auto go_on = [&] { return !(result.stopped = !progress(file.size())); };
   try {
-    HttpExchange exchange({request.url, request.token, {}, true, file.size()}, go_on);
-    result.status = exchange.status();
+    result.status =
+        http_exchange({request.url, request.token, {}, true, file.size()}, take, go_on).status;
     result.may_pass = result.status >= 500 || result.status == 429;
-    const bool is_here = result.status == kOk || result.status == kPartialContent;
-    if (!is_here) return result;
-    if (result.status == kOk && file.size() > 0) file.begin_anew();
-    while (const std::optional<std::string> part = exchange.read()) {
-      LIMPID_CHECK(ResourceError, part->size() <= n_bytes - file.size(),
-                   "cannot fetch {}: it is larger than the {} bytes announced", request.url,
-                   n_bytes);
-      file.append(*part);
-    }
   } catch (const HttpFault& fault) {
     result.fault = fault.reason;
     result.may_pass = fault.may_pass;
@@ -115,11 +116,14 @@ Try fetch_rest(const HttpRequest& request, PartialFile& file, uint64_t n_bytes,
 }  // namespace
 
 std::string http_get(const HttpRequest& request, uint64_t most) {
+  std::string text;
   try {
-    HttpExchange exchange({request.url, request.token, {}, true});
-    const int64_t status = exchange.status();
+    const auto take = [&](const HttpHead& head, std::string_view part) {
+      text += part;
+      return head.status == kOk && text.size() <= most;
+    };
+    const int64_t status = http_exchange({request.url, request.token, {}, true}, take).status;
     if (status != kOk) fail_status(request, status);
-    std::string text = exchange.read_all(most + 1);
     LIMPID_CHECK(ResourceError, text.size() <= most,
                  "cannot fetch {}: the answer is longer than {} bytes", request.url, most);
     return text;
@@ -133,7 +137,7 @@ std::string http_get(const HttpRequest& request, uint64_t most) {
 // The pause before another try is 0.1 s, and doubles with each try in a row without a byte: 0.2 s,
 // 0.4 s, … So a server that is restarted has some time for it.
 bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_bytes,
-                const HttpProgress& progress, int n_tries) {
+                const HttpProgress& progress) {
   PartialFile file(path);
   if (file.size() > n_bytes) file.begin_anew();
   int n_in_vain = 0;
@@ -147,7 +151,7 @@ bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_
         before > 0 && (result.status == kOk || result.status == kRangeNotSatisfiable);
     if (result.status == kRangeNotSatisfiable) file.begin_anew();
     n_restarts += no_ranges ? 1 : 0;
-    LIMPID_CHECK(ResourceError, n_restarts < n_tries,
+    LIMPID_CHECK(ResourceError, n_restarts < kTries,
                  "cannot fetch {}: the connection breaks, and the server cannot go on where it did",
                  request.url);
     const bool hopeless = !no_ranges && !result.may_pass;
@@ -155,7 +159,7 @@ bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_
       fail_status(request, result.status);
     n_in_vain = file.size() > before ? 0 : n_in_vain + 1;
     LIMPID_CHECK(
-        ResourceError, !hopeless && n_in_vain < n_tries,
+        ResourceError, !hopeless && n_in_vain < kTries,
         "cannot fetch {}: {} of {} bytes came ({}); run the same again to go on", request.url,
         file.size(), n_bytes,
         result.fault.empty() ? fmt::format("HTTP status {}", result.status) : result.fault);

@@ -18,9 +18,9 @@ std::string http_get(const HttpRequest& request, uint64_t most);
 
 // Fetches a file of `n_bytes` into `path`. Bytes that `path` holds already are kept, and only the
 // rest is requested; if the server sends the whole file instead, `path` is written anew. After a
-// broken connection it tries again. It fails after `n_tries` tries in a row without a byte. Returns
+// broken connection it tries again. It fails after five tries in a row without a byte. Returns
 // false when `progress` stopped it; the bytes so far are kept. Throws ResourceError.
 bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_bytes,
-                const HttpProgress& progress, int n_tries = 5);
+                const HttpProgress& progress);
 
 }  // namespace limpid::cli

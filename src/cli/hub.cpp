@@ -11,10 +11,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <ranges>
 
 #include "base/check.h"
 #include "base/json_file.h"
+#include "base/model_folder.h"
+#include "base/text.h"
 #include "checkpoint/gguf_part.h"
 #include "cli/flags.h"
 #include "cli/http_file.h"
@@ -27,20 +29,9 @@ constexpr uint64_t kLongestListing = uint64_t{16} << 20;
 constexpr std::string_view kSafetensors = ".safetensors";
 constexpr std::string_view kGguf = ".gguf";
 constexpr std::string_view kPooling = "1_Pooling/config.json";  // of an embedding model
-constexpr std::array<std::string_view, 14> kFolderFiles = {"config.json",
-                                                           "generation_config.json",
-                                                           "tokenizer.json",
-                                                           "tokenizer_config.json",
-                                                           "tokenizer.model",
-                                                           "special_tokens_map.json",
-                                                           "added_tokens.json",
-                                                           "vocab.json",
-                                                           "merges.txt",
-                                                           "chat_template.jinja",
-                                                           "chat_template.json",
-                                                           "model.safetensors",
-                                                           "model.safetensors.index.json",
-                                                           kPooling};
+// Of a folder of safetensors, besides the weights and kTokenizerFiles.
+constexpr std::string_view kFolderFiles[] = {"config.json", "generation_config.json",
+                                             "model.safetensors.index.json", kPooling};
 
 bool is_plain(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
@@ -53,25 +44,17 @@ bool is_plain_name(std::string_view name) {
          std::ranges::all_of(name, is_plain);
 }
 
-// A branch, tag or commit, whose name may have slashes: "refs/pr/1". As one part of a URL, where
-// git's "/" is "%2F"; nothing for another name.
-std::optional<std::string> revision_in_url(std::string_view revision) {
-  std::string text;
-  while (true) {
-    const std::string_view name = revision.substr(0, revision.find('/'));
-    if (!is_plain_name(name)) return std::nullopt;
-    text += name;
-    if (name.size() == revision.size()) return text;
-    text += "%2F";
-    revision.remove_prefix(name.size() + 1);
-  }
+// Whether it may be a branch, tag or commit, whose name may have slashes: "refs/pr/1".
+bool is_revision(std::string_view revision) {
+  return !revision.empty() &&
+         std::ranges::all_of(revision | std::views::split('/'), [](const auto& part) {
+           return is_plain_name({part.begin(), part.end()});
+         });
 }
 
 // The digest is compared later, so a wrong form would only look like a damaged file.
 bool is_sha256(std::string_view text) {
-  return text.size() == 64 && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
 // A file of the listing, or nothing for a file in a folder (but kPooling). An entry is
@@ -156,10 +139,10 @@ Hub::Hub(std::string endpoint) : endpoint_(std::move(endpoint)), token_(environm
 Hub::Listing Hub::list(const std::string& repository, const std::string& revision) const {
   LIMPID_CHECK(ArgumentError, is_repository_name(repository),
                "{} is not a repository: give ORGANISATION/MODEL", repository);
-  const auto in_url = revision_in_url(revision);
-  LIMPID_CHECK(ArgumentError, in_url, "'{}' is not a branch, tag or commit", revision);
-  const std::string url =
-      fmt::format("{}/api/models/{}/revision/{}?blobs=true", endpoint_, repository, *in_url);
+  LIMPID_CHECK(ArgumentError, is_revision(revision), "'{}' is not a branch, tag or commit",
+               revision);
+  const std::string url = fmt::format("{}/api/models/{}/revision/{}?blobs=true", endpoint_,
+                                      repository, replaced(revision, "/", "%2F"));
   const JsonFile json(url, http_get({url, token_}, kLongestListing));
   Listing listing;
   listing.revision = json.root()["sha"].string();
@@ -170,25 +153,21 @@ Hub::Listing Hub::list(const std::string& repository, const std::string& revisio
   return listing;
 }
 
-std::string Hub::url_of(const std::string& repository, const std::string& revision,
-                        const std::string& file) const {
-  return fmt::format("{}/{}/resolve/{}/{}", endpoint_, repository, revision, file);
+HttpRequest Hub::request_for(const std::string& repository, const std::string& revision,
+                             const std::string& file) const {
+  return {fmt::format("{}/{}/resolve/{}/{}", endpoint_, repository, revision, file), token_};
 }
 
 // Examples of names: "Qwen3-0.6B-Q8_0.gguf", "qwen3-0.6b-q8_0.gguf", and "mmproj-Qwen3-F16.gguf",
 // the vision part of a model.
 std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type) {
   constexpr std::string_view kUsual = "q4_k_m";
-  const auto lower = [](std::string_view text) {
-    std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-  };
-  const std::string wanted = lower(type.empty() ? kUsual : type);
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  const std::string_view wanted = type.empty() ? kUsual : type;
   std::string first;
   for (const std::string& name : names) {
     if (!name.ends_with(kGguf) || name.starts_with("mmproj") || is_later_gguf_part(name)) continue;
-    if (lower(name).find(wanted) != std::string::npos) return name;
+    if (!std::ranges::search(name, wanted, {}, lower, lower).empty()) return name;
     if (first.empty()) first = name;
   }
   return type.empty() ? first : "";
@@ -196,23 +175,32 @@ std::string gguf_of_type(const std::vector<std::string>& names, std::string_view
 
 // safetensors count before .gguf files, and one whole file before its shards: a repository may have
 // both.
-std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
-                                  const std::string& gguf) {
+std::vector<HubFile> choose_files(const RepositoryPull& pull, const Hub::Listing& listing) {
   constexpr std::string_view kWhole = "model.safetensors";
+  std::string gguf = pull.file;
+  if (pull.type && gguf.empty()) {
+    std::vector<std::string> names;
+    for (const HubFile& file : listing.files) names.push_back(file.name);
+    gguf = gguf_of_type(names, *pull.type);
+    LIMPID_CHECK(ArgumentError, !gguf.empty() || pull.type->empty(),
+                 "{} has no .gguf of type {}: {}", pull.repository, *pull.type,
+                 fmt::join(names, ", "));
+  }
   const bool in_one = std::ranges::count(listing.files, kWhole, &HubFile::name) > 0;
   const auto has_weights = [&](const HubFile& file) {
     return file.name == kWhole || (!in_one && is_shard(file.name));
   };
   const bool has_safetensors = std::ranges::any_of(listing.files, has_weights);
-  const bool has_gguf = !gguf_names(listing).empty();
-  if (!gguf.empty() || (!has_safetensors && has_gguf))
-    return choose_gguf(repository, listing, gguf);
+  if (!gguf.empty() || (!has_safetensors && !gguf_names(listing).empty()))
+    return choose_gguf(pull.repository, listing, gguf);
   LIMPID_CHECK(ArgumentError, has_safetensors,
                "{} has neither model.safetensors nor a .gguf file; nothing in it can be read",
-               repository);
+               pull.repository);
   std::vector<HubFile> files;
   for (const HubFile& file : listing.files) {
-    if (has_weights(file) || std::ranges::count(kFolderFiles, file.name) > 0) files.push_back(file);
+    if (has_weights(file) || std::ranges::count(kFolderFiles, file.name) > 0 ||
+        std::ranges::count(kTokenizerFiles, file.name) > 0)
+      files.push_back(file);
   }
   return files;
 }

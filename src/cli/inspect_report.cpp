@@ -39,26 +39,24 @@ constexpr size_t kShownBytes = 100;
 
 // A value of the metadata with the type that JSON has for it.
 Json value_to_json(const MetadataValue& value) {
-  const bool is_f32 = value.type_name.ends_with("f32");
-  return std::visit(
-      [is_f32](const auto& held) -> Json {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, MetadataValue::Array>) {
+  Json json = std::visit(
+      [](const auto& held) -> Json {
+        if constexpr (std::is_same_v<decltype(held), const MetadataValue::Array&>) {
           Json array = Json::array();
           for (const MetadataValue& item : held) array.push_back(value_to_json(item));
-          return array;
-        } else if constexpr (std::is_same_v<Held, double>) {
-          return is_f32 ? shortest_decimal(held) : held;
-        } else if constexpr (std::is_same_v<Held, std::vector<double>>) {
-          Json array = held;
-          for (Json& item : array)
-            item = is_f32 ? Json(shortest_decimal(item.get<double>())) : item;
           return array;
         } else {
           return held;
         }
       },
       value.value);
+  const auto shorten = [](Json& number) {
+    if (number.is_number_float()) number = shortest_decimal(number.get<double>());
+  };
+  if (!value.type_name.ends_with("f32")) return json;
+  shorten(json);
+  if (json.is_array()) std::ranges::for_each(json, shorten);
+  return json;
 }
 
 // ["a", "b", "c", "d", "e", "f"], … (49152 items). A number may be nan or inf, which JSON lacks.
@@ -75,17 +73,11 @@ std::string short_text(const Json& json) {
   std::vector<std::string> items;
   for (size_t i = 0; i < std::min(json.size(), kShownItems); ++i)
     items.push_back(short_text(json[i]));
-  const bool cut = json.size() > kShownItems;
-  return fmt::format("[{}{}]{}", fmt::join(items, ", "), cut ? ", …" : "",
-                     cut ? fmt::format(" ({} items)", json.size()) : "");
+  if (items.size() == json.size()) return fmt::format("[{}]", fmt::join(items, ", "));
+  return fmt::format("[{}, …] ({} items)", fmt::join(items, ", "), json.size());
 }
 
-const char* name_of(PositionKind kind) { return kind == PositionKind::kRope ? "rope" : "learned"; }
-const char* name_of(NormKind kind) { return kind == NormKind::kRms ? "rms" : "layer"; }
-const char* name_of(MlpKind kind) {
-  constexpr std::array kNames = {"swiglu", "gelu_tanh", "gelu_erf", "relu", "silu"};
-  return kNames[static_cast<size_t>(kind)];
-}
+constexpr std::array kMlpNames = {"swiglu", "gelu_tanh", "gelu_erf", "relu", "silu"};  // by MlpKind
 
 // The frequencies are those after scaling, so that a scaling that was read but not applied becomes
 // visible.
@@ -99,16 +91,17 @@ Json rope_to_json(const DecoderSpec& spec) {
 }
 
 Json spec_to_json(const DecoderSpec& spec) {
+  const bool has_rope = spec.position == PositionKind::kRope;
   Json json = sizes_to_json(spec);
-  json.update({{"norm", name_of(spec.norm)},
+  json.update({{"norm", spec.norm == NormKind::kRms ? "rms" : "layer"},
                {"norm_eps", shortest_decimal(spec.norm_eps)},
-               {"position", name_of(spec.position)},
-               {"mlp", name_of(spec.mlp)},
+               {"position", has_rope ? "rope" : "learned"},
+               {"mlp", kMlpNames[static_cast<size_t>(spec.mlp)]},
                {"tied_embeddings", spec.tied_embeddings},
                {"attention_scale",
                 spec.attention_scale > 0 ? Json(shortest_decimal(spec.attention_scale)) : Json()},
                {"scale_by_inverse_layer", spec.scale_by_inverse_layer},
-               {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}});
+               {"rope", has_rope ? rope_to_json(spec) : Json()}});
   return json;
 }
 
@@ -152,6 +145,7 @@ std::map<std::string, std::string> names_in_file(const Checkpoint& checkpoint) {
     }
     return Place();
   };
+  if (checkpoint.format.starts_with("gguf")) return {};  // Limpid's names are those of GGUF
   const Checkpoint given = open_checkpoint(checkpoint.path);
   std::map<Place, std::string> theirs;
   for (const auto& [name, tensor] : given.tensors) theirs[place_of(given, tensor)] = name;
@@ -182,9 +176,7 @@ Json types_to_json(const Checkpoint& checkpoint) {
 
 // "made" is null for a tensor that lies in the file as it is.
 Json tensors_to_json(const Checkpoint& checkpoint) {
-  const bool has_own_names = checkpoint.format.starts_with("gguf");
-  const auto in_file =
-      has_own_names ? std::map<std::string, std::string>() : names_in_file(checkpoint);
+  const auto in_file = names_in_file(checkpoint);
   Json tensors = Json::array();
   for (const auto& [layer, name] : tensors_by_layer(checkpoint)) {
     const TensorView& tensor = *checkpoint.find(name);
@@ -254,8 +246,7 @@ std::string text_of_model(const Json& model) {
   const auto frequencies = rope["inverse_frequencies"].get<std::vector<double>>();
   const size_t n = frequencies.size();
   for (size_t i = 0; i < n; ++i) {
-    const bool shown = i < 3 || i + 3 >= n || i == n / 2;
-    if (!shown) continue;
+    if (i >= 3 && i + 3 < n && i != n / 2) continue;
     text += fmt::format("  {:5} {:14.8g} {:10.1f} tokens\n", i, frequencies[i],
                         2 * std::numbers::pi / frequencies[i]);
   }
@@ -264,24 +255,18 @@ std::string text_of_model(const Json& model) {
 
 // What is mapped from the file is not counted as allocated: the system may drop those pages.
 std::string text_of_plan(const Json& plan) {
-  struct Line {
-    const char* label;
-    const char* key;
-    const char* note;
-  };
-  constexpr Line kLines[] = {{"weights in file", "weights_in_file", "mapped, not allocated"},
-                             {"weights packed", "weights_packed", ""},
-                             {"KV cache", "kv_cache", ""},
-                             {"activations", "activations", ""},
-                             {"allocated", "allocated", "packed weights, cache, activations"},
-                             {"available now", "available", ""}};
   const bool reduced = plan["n_ctx_reduced"] == true;
   std::string text = fmt::format("\nmemory to run it, context {}{}\n", plan["n_ctx"],
                                  reduced ? " (reduced to fit; -c N sets it)" : "");
-  for (const auto& [label, key, note] : kLines) {
-    const bool unknown = std::string_view(key) == "available" && plan[key] == 0;
-    if (!unknown) text += fmt::format("  {:18} {:>10}  {}\n", label, format_bytes(plan[key]), note);
-  }
+  const auto line = [&](const char* label, const char* key, const char* note = "") {
+    text += fmt::format("  {:18} {:>10}  {}\n", label, format_bytes(plan[key]), note);
+  };
+  line("weights in file", "weights_in_file", "mapped, not allocated");
+  line("weights packed", "weights_packed");
+  line("KV cache", "kv_cache");
+  line("activations", "activations");
+  line("allocated", "allocated", "packed weights, cache, activations");
+  if (plan["available"] != 0) line("available now", "available");  // 0: unknown
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "base/paths.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 
@@ -18,8 +19,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kEntries = 1000;
-constexpr size_t kLongestInFile = 1 << 16;   // bytes of an entry
-constexpr uintmax_t kLargestFile = 1 << 20;  // bytes; a larger one is rewritten
+constexpr size_t kLongestInFile = 1 << 16;  // bytes of an entry
+constexpr uint64_t kLargestFile = 1 << 20;  // bytes; a larger one is rewritten
 
 }  // namespace
 
@@ -43,13 +44,12 @@ LineHistory::LineHistory(fs::path path) : path_(std::move(path)), history_(histo
   history(history_.get(), &event, H_SETUNIQUE, 1);
   if (path_.empty()) return;
   history(history_.get(), &event, H_LOAD, path_.c_str());
-  std::error_code absent;
-  const uintmax_t n_bytes = fs::file_size(path_, absent);
-  if (absent || n_bytes <= kLargestFile) return;
+  if (size_of_file(path_) <= kLargestFile) return;
   // The file only ever grows; libedit kept its newest entries.
   const fs::path smaller = path_.string() + ".new";
   if (history(history_.get(), &event, H_SAVE, smaller.c_str()) < 0) return;
-  fs::rename(smaller, path_, absent);
+  std::error_code ignored;
+  fs::rename(smaller, path_, ignored);
 }
 
 void LineHistory::add(const std::string& entry) {

@@ -7,11 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <clocale>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <cwchar>
@@ -53,42 +51,6 @@ constexpr const char* kPasteBegin = "\x1b[200~";
 constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
 // Around what libedit must not count when it computes columns.
 constexpr wchar_t kUncounted = L'\1';
-
-// Signals that arrive while the editor waits for a key are passed to it as bytes of an
-// InterruptPipe: 'i' for Ctrl-C, 'w' for a new window size, 'c' for continuing after Ctrl-Z.
-std::atomic<int> signal_pipe = -1;
-
-// Saves errno: the handler may run between a failed call and the look at its reason.
-void on_signal(int signal) {
-  const int error = errno;
-  const char byte = signal == SIGWINCH ? 'w' : 'c';
-  [[maybe_unused]] const ssize_t written = write(signal_pipe, &byte, 1);
-  errno = error;
-}
-
-// The pipe, and the handlers of the two signals that only an editor wants.
-class SignalPipe : public InterruptPipe {
- public:
-  SignalPipe() : InterruptPipe(O_NONBLOCK) {
-    signal_pipe = write_end();
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGWINCH, &action, nullptr);
-    sigaction(SIGCONT, &action, nullptr);
-  }
-  SignalPipe(const SignalPipe&) = delete;
-  SignalPipe& operator=(const SignalPipe&) = delete;
-  ~SignalPipe() {
-    std::signal(SIGWINCH, SIG_DFL);
-    std::signal(SIGCONT, SIG_DFL);
-  }
-  // The next signal, or 0.
-  [[nodiscard]] char next() const {
-    char byte = 0;
-    return read(read_end(), &byte, 1) == 1 ? byte : '\0';
-  }
-};
 
 // Lines that a person edits with libedit, which gets its characters from read_key().
 class TerminalReader : public LineReader {
@@ -292,7 +254,7 @@ class TerminalReader : public LineReader {
 
   std::FILE* out_;
   TerminalStyle style_;
-  SignalPipe signals_;
+  SignalPipe signals_{O_NONBLOCK};  // of those that come while libedit waits for a key
   LineHistory history_{chat_history_path()};
   EditLine* edit_ = nullptr;
   std::wstring prompt_;

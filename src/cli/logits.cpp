@@ -6,7 +6,6 @@
 //   tokens [0, 512)      no logits
 //   tokens [512, 1000)   logits of the last
 #include <algorithm>
-#include <numeric>
 
 #include "cli/command.h"
 #include "cli/npy_file.h"
@@ -31,30 +30,19 @@ std::vector<TokenId> read_ids(const LogitsFlags& values, const Checkpoint& check
   const int n_sources = int{values.ids.has_value()} + int{values.ids_file.has_value()} +
                         int{values.prompt.has_value()};
   LIMPID_CHECK(ArgumentError, n_sources == 1, "which tokens? give one of --ids, --ids-file and -p");
-  std::vector<TokenId> ids;
-  if (values.ids) {
-    ids = parse_token_ids(*values.ids, "--ids");
-  } else if (values.ids_file) {
-    ids = parse_token_ids(read_text(*values.ids_file), *values.ids_file);
-  } else {
-    ids = tokenizer_from(checkpoint)->encode(*values.prompt);
-  }
-  LIMPID_CHECK(ArgumentError, !ids.empty(), "{}: no tokens, so nothing to evaluate",
-               values.ids        ? "--ids"
-               : values.ids_file ? *values.ids_file
-                                 : "-p");
+  const std::string source = values.ids ? "--ids" : values.ids_file.value_or("-p");
+  std::vector<TokenId> ids =
+      values.prompt
+          ? tokenizer_from(checkpoint)->encode(*values.prompt)
+          : parse_token_ids(values.ids ? *values.ids : read_text(*values.ids_file), source);
+  LIMPID_CHECK(ArgumentError, !ids.empty(), "{}: no tokens, so nothing to evaluate", source);
   return ids;
 }
 
 // Pairs (position, row of the file), by position. Negative positions count from the end.
 std::vector<std::pair<int64_t, int64_t>> wanted_rows(const std::string& text, int64_t n_tokens) {
-  std::vector<int64_t> positions;
-  if (text.empty()) {
-    positions.resize(static_cast<size_t>(n_tokens));
-    std::iota(positions.begin(), positions.end(), int64_t{0});
-  } else {
-    positions = parse_integers(text, "--positions");
-  }
+  std::vector<int64_t> positions = parse_integers(text, "--positions");
+  for (int64_t t = 0; text.empty() && t < n_tokens; ++t) positions.push_back(t);
   std::vector<std::pair<int64_t, int64_t>> rows;
   for (const int64_t given : positions)
     rows.emplace_back(absolute_position(given, n_tokens), static_cast<int64_t>(rows.size()));
@@ -67,17 +55,16 @@ std::vector<std::pair<int64_t, int64_t>> wanted_rows(const std::string& text, in
 int64_t evaluate(Model& model, KvCache& cache, std::span<const TokenId> ids, int64_t chunk,
                  std::span<const std::pair<int64_t, int64_t>> rows, NpyFile& file) {
   const SequenceId sequence = cache.add_sequence();
-  const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto vocab_size = static_cast<size_t>(model.spec().vocab_size);
   ProgressBar bar("evaluating");
   // Tokens after the last wanted position cannot change its logits.
   const int64_t n_needed = rows.empty() ? 0 : rows.back().first + 1;
   for (int64_t begin = 0; begin < n_needed; begin += chunk) {
-    const int64_t end = std::min({begin + chunk, n_tokens, n_needed});
-    auto outputs = StepItem::Outputs::kNone;
-    if (!rows.empty() && rows.front().first < end) {
-      outputs = rows.front().first == end - 1 ? StepItem::Outputs::kLast : StepItem::Outputs::kAll;
-    }
+    const int64_t end = std::min(begin + chunk, n_needed);
+    const int64_t next = rows.front().first;  // the last one is n_needed - 1
+    const auto outputs = next >= end       ? StepItem::Outputs::kNone
+                         : next == end - 1 ? StepItem::Outputs::kLast
+                                           : StepItem::Outputs::kAll;
     const StepItem item{sequence,
                         ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
                         outputs};
@@ -111,8 +98,7 @@ void run(const LogitsFlags& values) {
 
   const auto checkpoint = open_header(values.model);
   const std::vector<TokenId> ids = read_ids(values, *checkpoint);
-  const bool to_stdout = values.output == "-";
-  LIMPID_CHECK(ArgumentError, !to_stdout || !stdout_is_terminal(),
+  LIMPID_CHECK(ArgumentError, values.output != "-" || !stdout_is_terminal(),
                "-o -: an array is not text for a terminal; send it to a file or a program");
   check_output(values.output, *checkpoint);
   const auto n_tokens = static_cast<int64_t>(ids.size());

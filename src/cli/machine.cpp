@@ -7,29 +7,27 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
 #include "base/system_limits.h"
+#include "base/text.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"
 
 namespace limpid::cli {
 namespace {
 
-// The value of the first line "key : value" of `file`. A line of /proc/cpuinfo is
-// "model name\t: AMD EPYC"; ARM has "CPU implementer\t: 0x41" instead.
-std::string proc_field(const char* file, std::string_view key) {
-  std::ifstream stream(file);
+// The value of the first line "key : value" of /proc/cpuinfo: "model name\t: AMD EPYC"; ARM has
+// "CPU implementer\t: 0x41" instead.
+std::string cpu_field(std::string_view key) {
+  std::ifstream stream("/proc/cpuinfo");
   for (std::string line; std::getline(stream, line);) {
-    if (!line.starts_with(key)) continue;
     const size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
+    if (line.starts_with(key) && colon != line.npos)
+      return std::string(trimmed(std::string_view(line).substr(colon + 1)));
   }
   return "";
 }
@@ -37,15 +35,14 @@ std::string proc_field(const char* file, std::string_view key) {
 // The instruction sets that matter to kernels, of those that the kernel of the system reports.
 std::vector<std::string> kernel_features() {
   // As Linux spells them, for x86 and for 64-bit ARM.
-  constexpr std::array<std::string_view, 18> kWanted = {
+  constexpr std::string_view kWanted[] = {
       "avx2",        "fma",         "f16c",        "avx_vnni", "avx512f",  "avx512bw",
       "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_int8", "amx_bf16", "asimd",
       "asimdhp",     "asimddp",     "i8mm",        "bf16",     "sve",      "sve2"};
-  std::istringstream words(proc_field("/proc/cpuinfo", "flags") + " " +
-                           proc_field("/proc/cpuinfo", "Features"));
+  std::istringstream words(cpu_field("flags") + " " + cpu_field("Features"));
   std::vector<std::string> found;
   for (std::string word; words >> word;) {
-    if (std::ranges::find(kWanted, word) != kWanted.end()) found.push_back(word);
+    if (std::ranges::count(kWanted, word) > 0) found.push_back(word);
   }
   return found;
 }
@@ -80,8 +77,8 @@ std::string gpu_text(const std::vector<GpuApi>& apis) {
 // control group.
 Machine look_at_machine() {
   Machine machine;
-  machine.cpu = proc_field("/proc/cpuinfo", "model name");
-  if (machine.cpu.empty()) machine.cpu = proc_field("/proc/cpuinfo", "CPU implementer");
+  machine.cpu = cpu_field("model name");
+  if (machine.cpu.empty()) machine.cpu = cpu_field("CPU implementer");
   if (machine.cpu.empty()) machine.cpu = "unknown CPU";
   machine.n_cores = usable_cores();
   machine.features = kernel_features();

@@ -16,11 +16,10 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
-#include <thread>
-#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/system_limits.h"
+#include "base/thread_pool.h"
 #include "cli/machine.h"
 #include "executor/cpu/isa.h"
 
@@ -34,41 +33,18 @@ constexpr int kReadPasses = 4;
 constexpr int kPeakPasses = 6;
 constexpr double kPeakSeconds = 0.01;  // of one pass, at least
 
-int threads_or_cores(int n_threads) { return n_threads > 0 ? n_threads : usable_cores(); }
-
-// Runs body(thread) on n threads that start together; otherwise the time would contain their
-// creation. Returns the seconds until the last one is done.
-template <typename Body>
-double timed_together(int n_threads, Body body) {
-  std::atomic<int> n_ready{0};
-  std::atomic<bool> go{false};
-  std::vector<std::thread> threads;
-  threads.reserve(static_cast<size_t>(n_threads));
-  for (int t = 0; t < n_threads; ++t) {
-    threads.emplace_back([&, t] {
-      n_ready.fetch_add(1);
-      while (!go.load(std::memory_order_acquire)) std::this_thread::yield();
-      body(t);
-    });
-  }
-  while (n_ready.load() < n_threads) std::this_thread::yield();
-  const Stopwatch watch;
-  go.store(true, std::memory_order_release);
-  for (std::thread& thread : threads) thread.join();
-  return watch.seconds();
-}
-
 // Operations a second of `peak`, which does a number of products per round and returns their sum.
-double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
+double measure_peak(int64_t (*peak)(int64_t rounds), ThreadPool& pool) {
   double best = 0;
   double least_seconds = 0;
   for (int64_t rounds = 1000; least_seconds < kPeakSeconds; rounds *= 2) {
     least_seconds = std::numeric_limits<double>::infinity();
     for (int pass = 0; pass < kPeakPasses; ++pass) {
       std::atomic<int64_t> n_products{0};
-      const double seconds =
-          timed_together(n_threads, [&](int /*thread*/) { n_products.fetch_add(peak(rounds)); });
-      best = std::max(best, 2 * static_cast<double>(n_products.load()) / seconds);
+      const Stopwatch watch;
+      pool.run([&](int /*thread*/) { n_products += peak(rounds); });
+      const double seconds = watch.seconds();
+      best = std::max(best, 2 * static_cast<double>(n_products) / seconds);
       least_seconds = std::min(least_seconds, seconds);
     }
   }
@@ -80,21 +56,22 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 // Bytes a second, of the best way to read: one, two or four streams per thread, with software
 // prefetching and without.
 double measure_read_limit(int n_threads) {
-  n_threads = threads_or_cores(n_threads);
+  ThreadPool pool(std::max(n_threads, 0));
   const Kernels& kernels = *choose_isa("").kernels;
   const uint64_t available = available_memory();
   const uint64_t n_bytes = available > 0 ? std::min(kReadBytes, available / 4) : kReadBytes;
   AlignedBuffer buffer(n_bytes);                 // asks for huge pages
   std::memset(buffer.data(), 1, buffer.size());  // every page is really there
-  const auto share = static_cast<int64_t>(n_bytes) / n_threads / 64 * 64;
+  const auto share = static_cast<int64_t>(n_bytes) / pool.size() / 64 * 64;
   double best = 0;
   for (int pass = 0; pass < kReadPasses; ++pass) {
     for (const int n_streams : {1, 2, 4}) {
       for (const int64_t ahead : {0, 4096}) {
-        const double seconds = timed_together(n_threads, [&](int t) {
+        const Stopwatch watch;
+        pool.run([&](int t) {
           kernels.read_streams(buffer.data() + t * share, share, n_streams, ahead);
         });
-        best = std::max(best, static_cast<double>(share * n_threads) / seconds);
+        best = std::max(best, static_cast<double>(share * pool.size()) / watch.seconds());
       }
     }
   }
@@ -102,22 +79,23 @@ double measure_read_limit(int n_threads) {
 }
 
 double measure_f32_limit(int n_threads) {
-  return measure_peak(choose_isa("").kernels->fma_peak, threads_or_cores(n_threads));
+  ThreadPool pool(std::max(n_threads, 0));
+  return measure_peak(choose_isa("").kernels->fma_peak, pool);
 }
 
 // Weights of four bits are unpacked before the product, weights of eight bits are not. The limit
 // for int8 is the faster of the two kernels.
 MachineLimits measure_limits(int n_threads, std::string_view products) {
-  n_threads = threads_or_cores(n_threads);
+  ThreadPool pool(std::max(n_threads, 0));
   const Kernels& kernels = *choose_isa("").kernels;
-  const double f32 = measure_f32_limit(n_threads);
-  return {.n_threads = n_threads,
-          .read_bytes_per_second = measure_read_limit(n_threads),
-          .flops_per_second = {
-              .f32 = f32,
-              .bf16 = products == "bf16" ? measure_peak(kernels.bf16_peak, n_threads) : f32,
-              .int8 = std::max(measure_peak(kernels.dot4_peak_nibble, n_threads),
-                               measure_peak(kernels.dot4_peak_byte, n_threads))}};
+  const double f32 = measure_peak(kernels.fma_peak, pool);
+  return {
+      .n_threads = pool.size(),
+      .read_bytes_per_second = measure_read_limit(pool.size()),
+      .flops_per_second = {.f32 = f32,
+                           .bf16 = products == "bf16" ? measure_peak(kernels.bf16_peak, pool) : f32,
+                           .int8 = std::max(measure_peak(kernels.dot4_peak_nibble, pool),
+                                            measure_peak(kernels.dot4_peak_byte, pool))}};
 }
 
 std::string rates_text(const MachineLimits& limits) {

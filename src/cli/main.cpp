@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 
 #include "base/paths.h"
@@ -37,7 +37,8 @@ void print_overview() {
 
 int run(const Command& command, const Arguments& arguments) {
   const DeclaredCommand declared(command);
-  if (asks_for_help(arguments)) {
+  const auto is_help = [](const std::string& word) { return word == "-h" || word == "--help"; };
+  if (std::ranges::any_of(arguments, is_help)) {
     write_out(help_text(declared, terminal_columns(STDOUT_FILENO)));
     return kExitOk;
   }

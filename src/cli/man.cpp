@@ -70,7 +70,7 @@ std::string command_section(const DeclaredCommand& command, const UseCounts& n_u
   std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name()),
                                  roff(command.usage), paragraph(command.description));
   std::vector<std::string> also;
-  for (const Option* option : options_of(command)) {
+  for (const Option* option : command.app->get_options()) {
     const std::string item = option_item(*option);
     if (n_uses.at(item) == 1 || spellings(*option).empty()) {
       page += item;
@@ -98,7 +98,7 @@ std::string environment_section(std::span<const DeclaredCommand> commands) {
       {"NO_COLOR", "no colours when it is set and not empty"},
       {"HF_TOKEN", "the token with which `limpid pull` asks the hub"}};
   for (const DeclaredCommand& command : commands) {
-    for (const Option* option : options_of(command)) {
+    for (const Option* option : command.app->get_options()) {
       if (!option->get_envname().empty())
         variables.try_emplace(option->get_envname(), fmt::format("as {}", shown(*option)));
     }
@@ -122,7 +122,7 @@ std::string manual_page(std::span<const DeclaredCommand> commands) {
                 "error is one line that says what to do. Ctrl-C stops an answer."));
   UseCounts n_uses;
   for (const DeclaredCommand& command : commands) {
-    for (const Option* option : options_of(command)) ++n_uses[option_item(*option)];
+    for (const Option* option : command.app->get_options()) ++n_uses[option_item(*option)];
   }
   std::vector<std::string> shared;
   page += ".SH COMMANDS\n";

@@ -145,11 +145,9 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
 // One name per address; the end of the address stays readable.
 std::string file_name_of(const std::string& url) {
-  std::string name;
-  for (const char c : url.substr(url.rfind('/') + 1)) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
-    name += plain ? c : '_';
-  }
+  std::string name = url.substr(url.rfind('/') + 1);
+  const auto is_odd = [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-'; };
+  std::ranges::replace_if(name, is_odd, '_');
   constexpr size_t kDigits = 12;
   constexpr size_t kLongest = 64;
   return sha256_of(url).substr(0, kDigits) + "-" + name.substr(0, kLongest);
@@ -173,10 +171,15 @@ std::string download_once(const std::string& url) {
 Dataset read_data(const MicrogptFlags& values) {
   LIMPID_CHECK(ArgumentError, values.data.empty() || values.input_url.empty(),
                "give one of --data and --input_url");
-  std::string path = values.data;
-  if (!values.input_url.empty()) path = download_once(values.input_url);
+  const std::string path = values.input_url.empty() ? values.data : download_once(values.input_url);
   if (path.empty()) return Dataset::parse(microgpt::names_text(), "names.txt");
   return Dataset::parse(read_text(path), path);
+}
+
+// Whether the option of a number is given; "--data" stands for --input_url too.
+bool is_given(const MicrogptFlags& values, std::string_view option) {
+  if (option == "--data") return !values.data.empty() || !values.input_url.empty();
+  return std::ranges::find(values.changes, option, &Change::option) != values.changes.end();
 }
 
 // With --load the shape and the alphabet are those of the file, so options that set the shape are
@@ -187,23 +190,14 @@ Trainer make_trainer(const MicrogptFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.sample_only || !values.load.empty(),
                "--sample-only wants --load FILE, a model to draw samples from");
   if (values.load.empty()) return {config, read_data(values), make_engine};
-  constexpr std::array kShape = {"--n_embd", "--n_layer", "--n_head", "--block_size"};
-  constexpr std::array kOfTraining = {"--num_steps", "--learning_rate", "--batch_size"};
-  for (const Change& change : values.changes) {
-    LIMPID_CHECK(ArgumentError, std::ranges::find(kShape, change.option) == kShape.end(),
-                 "{} is fixed by --load {}; leave it out", change.option, values.load);
-    LIMPID_CHECK(
-        ArgumentError,
-        !values.sample_only || std::ranges::find(kOfTraining, change.option) == kOfTraining.end(),
-        "{} is of training, and --sample-only does none; leave it out", change.option);
-  }
-  LIMPID_CHECK(ArgumentError,
-               !values.sample_only || (values.data.empty() && values.input_url.empty()),
-               "--data is of training, and --sample-only does none; leave it out");
+  for (const char* option : {"--n_embd", "--n_layer", "--n_head", "--block_size"})
+    LIMPID_CHECK(ArgumentError, !is_given(values, option), "{} is fixed by --load {}; leave it out",
+                 option, values.load);
+  for (const char* option : {"--num_steps", "--learning_rate", "--batch_size", "--data"})
+    LIMPID_CHECK(ArgumentError, !values.sample_only || !is_given(values, option),
+                 "{} is of training, and --sample-only does none; leave it out", option);
   const auto saved = microgpt::load_model(values.load);
-  config.shape = saved.shape;
-  return {config, values.sample_only ? Dataset() : read_data(values), saved.alphabet, saved.weights,
-          make_engine};
+  return {config, values.sample_only ? Dataset() : read_data(values), make_engine, &saved};
 }
 
 void save(const Trainer& trainer, const MicrogptFlags& values) {
@@ -261,7 +255,7 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
 // The lesson has one network and makes its own data, so options of microgpt that mean nothing to it
 // are refused.
 int run_lesson(const MicrogptFlags& values) {
-  constexpr std::array kKept = {"--num_steps", "--learning_rate", "--seed"};
+  constexpr std::array<std::string_view, 3> kKept = {"--num_steps", "--learning_rate", "--seed"};
   const auto refuse = [&](bool is_given, std::string_view option) {
     LIMPID_CHECK(ArgumentError, !is_given,
                  "{} means nothing to the network of --watch-task; leave it out", option);
@@ -274,7 +268,7 @@ int run_lesson(const MicrogptFlags& values) {
   }
   refuse(values.preset.has_value() || values.python_rng, "--preset");
   refuse(values.engine != "scalar" || !values.dtype.empty(), "another engine");
-  refuse(!values.data.empty() || !values.input_url.empty(), "--data");
+  refuse(is_given(values, "--data"), "--data");
   refuse(!values.save.empty() || !values.load.empty() || values.sample_only, "--save or --load");
   Lesson lesson(values.watch.task, config);
   NetworkWatch watch(values.watch,

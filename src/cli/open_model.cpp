@@ -28,14 +28,6 @@
 namespace limpid::cli {
 namespace {
 
-// With -v: what was opened, and how long that took.
-void log_opened(const Model& model, double seconds) {
-  const DecoderSpec& spec = model.spec();
-  print_log(fmt::format("{} ({}): {}, {}, {} tokens of vocabulary, context {}; opened in {:.2f} s",
-                        model.checkpoint().path, model.checkpoint().format, spec.architecture,
-                        count(spec.n_layers, "layer"), spec.vocab_size, model.n_ctx(), seconds));
-}
-
 // Products of bf16 are those of weights of bf16, which this model may not have, and they are faster
 // than those of f32 only where the CPU has a fast instruction for them.
 void note_products(const Model& model, const OpenOptions& options) {
@@ -58,11 +50,16 @@ void note_long_context(const Model& model, const OpenOptions& options) {
       model.n_ctx(), model.spec().n_ctx_train));
 }
 
-// What the user may want to know of a model that was opened.
+// What the user may want to know of a model that was opened, which took so many seconds.
 void report_opened(const Model& model, const ModelFlags& flags, double seconds) {
   const DecoderSpec& spec = model.spec();
   if (spec.position == PositionKind::kLearned) set_largest_context(spec.n_ctx_train);
-  if (flags.verbose) log_opened(model, seconds);
+  if (flags.verbose) {
+    print_log(
+        fmt::format("{} ({}): {}, {}, {} tokens of vocabulary, context {}; opened in {:.2f} s",
+                    model.checkpoint().path, model.checkpoint().format, spec.architecture,
+                    count(spec.n_layers, "layer"), spec.vocab_size, model.n_ctx(), seconds));
+  }
   note_products(model, flags.options);
   note_long_context(model, flags.options);
 }

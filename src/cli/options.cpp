@@ -77,25 +77,27 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   return "";
 }
 
-enum class Models : uint8_t { kOne, kSeveral };
-
 // Reads -hf. A model on the command line beats a repository in the environment. Returns the
 // problem, or "".
-std::string read_repository(const CLI::App& app, const std::string& text, Models models,
+std::string read_repository(const CLI::App& app, const std::string& text, bool has_one_model,
                             std::string& repository) {
   const bool has_model = is_given(*find_option(app, "-m"));
   const bool is_chosen = is_given(*find_option(app, "-hf"));
-  if (has_model && is_chosen && models == Models::kOne)
-    return "-m names a model too; give one of them";
+  if (has_model && is_chosen && has_one_model) return "-m names a model too; give one of them";
   if (is_chosen || !has_model) repository = text;
   return "";
 }
 
-void declare_sources(CLI::App& app, ModelFlags& values, Models models) {
+// -m sets `model`: one name, or several.
+template <typename Model>
+void declare_sources(CLI::App& app, ModelFlags& values, Model& model, std::string help) {
+  group(app, "model");
+  add_choice(app, "-m,--model,model FILE", model, short_names(), std::move(help),
+             "LLAMA_ARG_MODEL");
   CLI::Option* repository = add_list(
       app, "-hf,-hfr,--hf-repo REPO",
-      [&app, &values, models](const std::string& text) {
-        return read_repository(app, text, models, values.repository);
+      [&](const std::string& text) {
+        return read_repository(app, text, std::is_same_v<Model, std::string>, values.repository);
       },
       "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the first "
       "time; after a colon the type of its .gguf (q4_k_m)",
@@ -155,10 +157,7 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
 }  // namespace
 
 void declare_model_path(CLI::App& app, ModelFlags& values) {
-  group(app, "model");
-  add_choice(app, "-m,--model,model FILE", values.model, short_names(),
-             "model file, or a name that pull knows", "LLAMA_ARG_MODEL");
-  declare_sources(app, values, Models::kOne);
+  declare_sources(app, values, values.model, "model file, or a name that pull knows");
 }
 
 void declare_overrides(CLI::App& app, ModelFlags& values) {
@@ -193,12 +192,9 @@ void declare_model_with_f32_cache(CLI::App& app, ModelFlags& values) {
 }
 
 void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models) {
-  group(app, "model");
-  add_choice(app, "-m,--model,model FILE", models, short_names(),
-             "model file, a name that pull knows, or a folder of models; may be given "
-             "several times",
-             "LLAMA_ARG_MODEL");
-  declare_sources(app, values, Models::kSeveral);
+  declare_sources(app, values, models,
+                  "model file, a name that pull knows, or a folder of models; may be given "
+                  "several times");
   declare_opening(app, values, kContextDefault);
   declare_cache_types(app, values.options);
 }
@@ -303,23 +299,19 @@ std::string unescape(std::string_view text) {
   constexpr std::string_view kBytes{"\n\r\t\a\b\f\v\0\\\"'", 11};
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      result += text[i];
-      continue;
-    }
-    const char letter = text[i + 1];
-    const size_t known = kLetters.find(letter);
-    const char* hex = text.data() + i + 2;
+    const std::string_view rest = text.substr(i);
+    const bool is_escape = rest.size() > 1 && rest[0] == '\\';
+    const size_t known = is_escape ? kLetters.find(rest[1]) : kLetters.npos;
     unsigned byte = 0;  // of an int, from_chars would take a sign
-    if (known != std::string_view::npos) {
+    if (known != kLetters.npos) {
       result += kBytes[known];
       ++i;
-    } else if (letter == 'x' && i + 3 < text.size() &&
-               std::from_chars(hex, hex + 2, byte, 16).ptr == hex + 2) {
+    } else if (rest.starts_with("\\x") && rest.size() > 3 &&
+               std::from_chars(&rest[2], &rest[2] + 2, byte, 16).ptr == &rest[2] + 2) {
       result += static_cast<char>(byte);
       i += 3;
     } else {
-      result += '\\';
+      result += rest[0];
     }
   }
   return result;

@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
-#include "cli/output_path.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
@@ -120,9 +119,9 @@ void print_event(std::string_view line, std::string_view name, const Json& membe
   print_log(replaced(line, "\n", "\\n"));
 }
 
-void print_log(std::string_view message, std::string_view style) {
+void print_log(std::string_view message) {
   if (log_is_json) return print_json_log(message, Json::object());
-  fmt::print(stderr, "{}{}{}\n", style, for_terminal(message), style.empty() ? "" : "\x1b[0m");
+  fmt::print(stderr, "{}\n", for_terminal(message));
 }
 
 bool terminal_has_escapes() {
@@ -134,7 +133,10 @@ TerminalStyle::TerminalStyle(int descriptor)
     : styled_(isatty(descriptor) != 0 && terminal_has_escapes() &&
               environment("NO_COLOR").empty()) {}
 
-void print_note(std::string_view text) { print_log(text, TerminalStyle(STDERR_FILENO).note()); }
+void print_note(std::string_view text) {
+  const TerminalStyle style(STDERR_FILENO);
+  fmt::print(stderr, "{}{}{}\n", style.note(), for_terminal(text), style.reset());
+}
 
 bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
@@ -218,7 +220,7 @@ ProgressBar::~ProgressBar() { wipe(); }
 
 // "\r" goes back to the beginning of the line, and "\x1b[K" erases what is left of an older, longer
 // one.
-void ProgressBar::draw(double done, double total, std::string_view note) {
+void ProgressBar::show(double done, double total, std::string_view note) {
   if (!live_ || total == 0) return;
   if (drawn_ && since_drawn_.seconds() < 0.1) return;
   since_drawn_ = {};

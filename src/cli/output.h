@@ -2,7 +2,6 @@
 // of show (terminal_text.h) are escaped here, and only here.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -29,8 +28,8 @@ void write_json(const Json& json, int indent = -1);
 void print_error(std::string_view message);
 // The same with `path` and then `problem`, for a signal handler. Async-signal-safe.
 void print_error_in_handler(std::string_view path, std::string_view problem) noexcept;
-// A line of log on stderr. `style` is an escape sequence for the line, or "".
-void print_log(std::string_view message, std::string_view style = {});
+// A line of log on stderr.
+void print_log(std::string_view message);
 // From now on each line of log is a JSON object: {"time": "2026-11-23T14:30:32.125Z", "message":
 // …}.
 void set_json_log();
@@ -98,18 +97,13 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   // `note` follows the bar. Draws at most ten times a second.
-  template <std::integral N>
-  void show(N done, N total, std::string_view note = {}) {
-    draw(static_cast<double>(done), static_cast<double>(total), note);
-  }
+  void show(double done, double total, std::string_view note = {});
   // A callback of progress for the library, which shows "1.2 GB of 3.4 GB" and never cancels. The
   // bar must outlive it.
   std::function<bool(uint64_t done, uint64_t total)> of_bytes();
   void wipe();
 
  private:
-  void draw(double done, double total, std::string_view note);
-
   std::string title_;
   bool live_;
   bool drawn_ = false;

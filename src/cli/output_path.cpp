@@ -1,7 +1,5 @@
 #include "cli/output_path.h"
 
-#include <algorithm>
-#include <array>
 #include <system_error>
 #include <vector>
 
@@ -52,8 +50,8 @@ FolderSize size_of_folder(const fs::path& folder) {
 namespace {
 
 // The files of a model's folder that are read besides the checkpoint's files and attachments.
-constexpr std::array kUnmapped = {"params.json", "model.safetensors.index.json",
-                                  "special_tokens_map.json", "generation_config.json"};
+constexpr const char* kUnmapped[] = {"params.json", "model.safetensors.index.json",
+                                     "special_tokens_map.json", "generation_config.json"};
 
 std::vector<fs::path> files_of(const Checkpoint& checkpoint) {
   std::vector<fs::path> files;

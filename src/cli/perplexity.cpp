@@ -63,7 +63,7 @@ class Evaluation {
                               cache_dtype(options.cache_type_k), cache_dtype(options.cache_type_v));
   }
 
-  int64_t n_chunks() const { return static_cast<int64_t>(ids_.size()) / n_ctx_; }
+  int64_t n_chunks() const { return std::ssize(ids_) / n_ctx_; }
   int64_t n_together() const { return n_together_; }
 
   // Evaluates chunks [begin, begin + n): the context, then the tokens that predict.
@@ -185,7 +185,7 @@ void run(PerplexityFlags& values) {
   const auto checkpoint = open_header(values.model);
   const auto tokenizer = tokenizer_from(*checkpoint);
   std::vector<TokenId> ids = tokenizer->encode(text);
-  const auto n_ids = static_cast<int64_t>(ids.size());
+  const int64_t n_ids = std::ssize(ids);
   LIMPID_CHECK(ArgumentError, n_ids / 2 >= n_ctx,
                "the text has {}; perplexity at -c {} needs at least {}: give a longer text, or a "
                "smaller -c",
@@ -194,21 +194,19 @@ void run(PerplexityFlags& values) {
   const TokenizerSpec& spec = tokenizer->spec();
   Evaluation evaluation(*model, to_open_options(values.model), std::move(ids),
                         spec.add_bos ? spec.bos : std::nullopt);
-  const int64_t n_chunks = values.max_chunks > 0
-                               ? std::min(values.max_chunks, evaluation.n_chunks())
-                               : evaluation.n_chunks();
+  int64_t n_chunks = evaluation.n_chunks();
+  if (values.max_chunks > 0) n_chunks = std::min(values.max_chunks, n_chunks);
   const Stopwatch watch;
   const Estimate estimate = estimate_over(evaluation, n_chunks);
   const double seconds = watch.seconds();
   if (values.json) {
-    const Json document = {{"perplexity", estimate.perplexity()},
-                           {"error", estimate.error()},
-                           {"chunks", n_chunks},
-                           {"n_ctx", n_ctx},
-                           {"n_predicted", estimate.n},
-                           {"n_tokens", n_ids},
-                           {"seconds", seconds}};
-    write_json(document);
+    write_json({{"perplexity", estimate.perplexity()},
+                {"error", estimate.error()},
+                {"chunks", n_chunks},
+                {"n_ctx", n_ctx},
+                {"n_predicted", estimate.n},
+                {"n_tokens", n_ids},
+                {"seconds", seconds}});
   } else {
     write_out(fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", estimate.perplexity(),
                           estimate.error()));

@@ -16,11 +16,11 @@
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "checkpoint/zip_archive.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
-#include "cli/output_path.h"
 #include "cli/signals.h"
 
 namespace limpid::cli {
@@ -195,7 +195,7 @@ void print_models() {
     write_out(
         fmt::format("{:24} {:>9}  {:9}  {}\n", name, format_bytes(n_bytes), state, description));
   };
-  for (const NamedModel& model : named_models()) {
+  for (const NamedModel& model : kNamedModels) {
     const bool is_here = is_there(local_model(std::string(model.name)).path);
     line(model.name, model.n_bytes, is_here ? "installed" : "-", model.description);
   }
@@ -235,14 +235,10 @@ void run(const PullFlags& values) {
   LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
   if (values.remove) {
     const LocalModel removed = remove_model(name);
-    print_log(
+    return print_log(
         fmt::format("removed: {} ({})", removed.path.string(), format_bytes(removed.n_bytes)));
-    return;
   }
-  if (is_repository_name(name)) {
-    write_out(pull_repository(values.wanted) + "\n");
-    return;
-  }
+  if (is_repository_name(name)) return write_out(pull_repository(values.wanted) + "\n");
   const NamedModel* model = find_named_model(name);
   LIMPID_CHECK(ArgumentError, model != nullptr,
                "no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/http_exchange.h"
+
 namespace limpid::cli {
 
 // Whether `name` has the form of a repository's name, "organisation/model".
@@ -32,21 +34,14 @@ class Hub {
   };
   // The files of a repository at a branch, tag or commit. Throws ResourceError, FormatError.
   Listing list(const std::string& repository, const std::string& revision) const;
-  std::string url_of(const std::string& repository, const std::string& revision,
-                     const std::string& file) const;
-  const std::string& token() const { return token_; }
+  // The request for a file of a commit.
+  HttpRequest request_for(const std::string& repository, const std::string& revision,
+                          const std::string& file) const;
 
  private:
   std::string endpoint_;
   std::string token_;
 };
-
-// The files of a model: those that the reader of such folders knows, or the one GGUF file (named
-// `gguf`, or the only one of a repository without safetensors), with all its parts, the first one
-// first. Throws ArgumentError, which lists the files to choose from, and ResourceError where a part
-// is not listed.
-std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
-                                  const std::string& gguf);
 
 // Which of these names of files is the .gguf that `repository:type` means, as llama.cpp reads it:
 // the first whose name contains `type`, in letters of either case; "" means Q4_K_M, or else the
@@ -67,6 +62,12 @@ struct RepositoryPull {
   std::string endpoint;               // "": HF_ENDPOINT, or the hub
   std::string folder;                 // "": repository_folder()
 };
+
+// The files of the model that `pull` asks for: those that the reader of such folders knows, or the
+// one GGUF file (of that name or type, or the only one of a repository without safetensors), with
+// all its parts, the first one first. Throws ArgumentError, which lists the files to choose from,
+// and ResourceError where a part is not listed.
+std::vector<HubFile> choose_files(const RepositoryPull& pull, const Hub::Listing& listing);
 
 // Where a repository's files are kept: models_directory() + "/ORGANISATION/MODEL".
 std::string repository_folder(const std::string& repository);

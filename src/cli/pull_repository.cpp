@@ -1,17 +1,14 @@
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "checkpoint/gguf_part.h"
 #include "cli/http_file.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "cli/output_path.h"
 #include "cli/pull.h"
 #include "cli/signals.h"
 
@@ -34,11 +31,10 @@ std::string mark_text(const HubFile& file) {
 
 // Uses the mark, so that gigabytes need not be read to compute the digest again.
 bool is_here(const HubFile& file, const fs::path& target) {
-  if (size_of_file(target) != file.n_bytes || !is_there(target)) return false;
-  std::ifstream mark(mark_of(target));
-  const std::string found((std::istreambuf_iterator<char>(mark)), {});
   // A small file without a checksum is fetched again: it may have changed without its size.
-  return !file.sha256.empty() && found == mark_text(file);
+  if (file.sha256.empty() || size_of_file(target) != file.n_bytes) return false;
+  const fs::path mark = mark_of(target);
+  return is_there(target) && is_file(mark) && read_text(mark) == mark_text(file);
 }
 
 // Throws, and removes the file, when its SHA-256 is not the one that the hub names.
@@ -68,8 +64,7 @@ uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Li
       make_folder(target.parent_path());
       const fs::path part = target.string() + kPartialEnding;
       if (file.sha256.empty()) fs::remove(part);
-      const HttpRequest request{hub.url_of(pull.repository, listing.revision, file.name),
-                                hub.token()};
+      const HttpRequest request = hub.request_for(pull.repository, listing.revision, file.name);
       const bool complete = http_fetch(request, part, file.n_bytes, [&](uint64_t n) {
         bar.show(n_before + n, n_total,
                  fmt::format("{}: {} of {}", file.name, format_bytes(n_before + n),
@@ -98,17 +93,6 @@ bool is_whole(const std::vector<std::string>& names) {
   return std::ranges::any_of(
              names, [](const std::string& name) { return name.ends_with(".safetensors"); }) &&
          std::ranges::none_of(names, is_part);
-}
-
-// The files of a model that `pull` asks for.
-std::vector<HubFile> wanted_files(const RepositoryPull& pull, const Hub::Listing& listing) {
-  if (!pull.type || !pull.file.empty()) return choose_files(pull.repository, listing, pull.file);
-  std::vector<std::string> names;
-  for (const HubFile& file : listing.files) names.push_back(file.name);
-  const std::string gguf = gguf_of_type(names, *pull.type);
-  LIMPID_CHECK(ArgumentError, !gguf.empty() || pull.type->empty(), "{} has no .gguf of type {}: {}",
-               pull.repository, *pull.type, fmt::join(names, ", "));
-  return choose_files(pull.repository, listing, gguf);
 }
 
 }  // namespace
@@ -148,7 +132,7 @@ std::string path_of_repository(const std::string& repository, const std::string&
 std::string pull_repository(const RepositoryPull& pull) {
   const Hub hub(pull.endpoint);
   const Hub::Listing listing = hub.list(pull.repository, pull.revision);
-  const std::vector<HubFile> files = wanted_files(pull, listing);
+  const std::vector<HubFile> files = choose_files(pull, listing);
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
   const uint64_t n_fetched = fetch_missing(pull, hub, listing, files, folder);
   print_log(fmt::format("{} at {}: {}, {} fetched", pull.repository, listing.revision,

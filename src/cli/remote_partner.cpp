@@ -16,10 +16,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "base/json_text.h"
+#include "base/text.h"
 #include "cli/chat_partner.h"
 #include "cli/http_exchange.h"
 #include "cli/output.h"
@@ -58,7 +60,7 @@ std::string message_in(const Json& body) {
   return "";
 }
 
-Json json_or_null(const std::string& text) {
+Json json_or_null(std::string_view text) {
   try {
     return parse_json(text, "answer");
   } catch (const ArgumentError&) {
@@ -86,69 +88,81 @@ Json json_or_null(const std::string& text) {
 // An answer that arrives, read line by line.
 class RemoteAnswer {
  public:
-  // Sends the request and waits for the header of the answer.
-  RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel)
-      : server_(server),
-        cancel_(std::move(cancel)),
-        exchange_({server.url + kChatPath, server.key, dump_json(body)},
-                  [this] { return !cancel_.cancelled() && watch_.seconds() < most_seconds_; }) {
-    const int64_t status = exchange_.status();
-    if (status == 0) return;  // cancelled
-    if (status != 200) {
-      std::string message = message_in(json_or_null(exchange_.read_all(kMostBytes)));
-      if (status == 404 && !message.empty()) message += " (leave -m out to see what it has)";
-      fail(server, kChatPath, status, message);
-    }
-    LIMPID_CHECK(
-        ResourceError, exchange_.content_type() == "text/event-stream",
-        "{}: the answer is '{}', not a stream of events; is this a server with OpenAI's API?",
-        server.url, exchange_.content_type());
-  }
+  RemoteAnswer(const RemoteServer& server, CancelToken cancel)
+      : server_(server), cancel_(std::move(cancel)) {}
 
-  // Reads to the end of the stream, or until the cancel token is set.
-  void read(const ShowPiece& show) {
-    std::optional<std::string> text;
-    while ((text = next_event()) && *text != "[DONE]") {
-      const Json event = json_or_null(*text);
-      LIMPID_CHECK(ResourceError, event.is_object(), "{}: an event of the answer is not JSON",
-                   server_.url);
-      const std::string piece = take_event(event);
-      if (piece.empty()) continue;
-      if (result_.text.empty()) result_.timings.prompt_seconds = watch_.seconds();
-      result_.timings.generation_seconds = watch_.seconds() - result_.timings.prompt_seconds;
-      result_.text += piece;
-      show(piece);
+  // Sends the request and reads to the end of the stream, or until the cancel token is set. If a
+  // client closes before the stream has ended, the server takes it for one that has left.
+  void receive(const Json& request, const ShowPiece& show) {
+    try {
+      check(http_exchange(
+          {server_.url + kChatPath, server_.key, dump_json(request)},
+          [&](const HttpHead& head, std::string_view part) { return take(head, part, show); },
+          [&] {
+            const bool is_late = since_done_ && since_done_->seconds() > kEndSeconds;
+            return !cancel_.cancelled() && !is_late;
+          }));
+    } catch (const HttpFault&) {
+      if (!since_done_) throw;  // otherwise the answer is complete all the same
     }
     LIMPID_CHECK(ResourceError,
-                 text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
+                 since_done_ || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
                  "{}: the answer breaks off", server_.url);
     if (cancel_.cancelled()) result_.stop_reason = StopReason::kCancelled;
-    if (text) read_to_end();
   }
   const GenerationResult& so_far() const { return result_; }
 
  private:
-  // The payload of the next event; nothing at the end of the stream.
-  std::optional<std::string> next_event() {
-    constexpr std::string_view kData = "data:";
-    while (true) {
-      const size_t end = input_.find('\n');
-      if (end == std::string::npos) {
-        LIMPID_CHECK(ResourceError, input_.size() <= kMostBytes,
-                     "{}: an event has more than {} bytes", server_.url, kMostBytes);
-        const std::optional<std::string> more = exchange_.read();
-        if (!more) return std::nullopt;
-        input_ += *more;
-        continue;
-      }
-      std::string line = input_.substr(0, end);
-      input_.erase(0, end + 1);
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.starts_with(kData)) continue;  // a comment, another field, or the end of an event
-      line.erase(0,
-                 kData.size() + (line.size() > kData.size() && line[kData.size()] == ' ' ? 1 : 0));
-      return line;
+  static bool is_stream(const HttpHead& head) {
+    return head.status == 200 && head.content_type == "text/event-stream";
+  }
+
+  // Throws for another answer than a stream of events. `input_` has its body.
+  void check(const HttpHead& head) const {
+    if (is_stream(head) || head.status == 0) return;  // 0: cancelled
+    if (head.status != 200) {
+      std::string message = message_in(json_or_null(input_));
+      if (head.status == 404 && !message.empty()) message += " (leave -m out to see what it has)";
+      fail(server_, kChatPath, head.status, message);
     }
+    throw ResourceError(fmt::format(
+        "{}: the answer is '{}', not a stream of events; is this a server with OpenAI's API?",
+        server_.url, head.content_type));
+  }
+
+  // Takes the lines that have ended out of the input. Returns whether more is wanted.
+  bool take(const HttpHead& head, std::string_view part, const ShowPiece& show) {
+    if (since_done_) return true;
+    input_ += part;
+    if (!is_stream(head)) return head.status != 200 && input_.size() <= kMostBytes;
+    for (size_t end = 0; !since_done_ && (end = input_.find('\n')) != std::string::npos;) {
+      const std::string line = input_.substr(0, end);
+      input_.erase(0, end + 1);
+      take_line(line, show);
+    }
+    LIMPID_CHECK(ResourceError, input_.size() <= kMostBytes, "{}: an event has more than {} bytes",
+                 server_.url, kMostBytes);
+    return true;
+  }
+
+  // A line without "data:" is a comment, another field, or the end of an event.
+  void take_line(std::string_view line, const ShowPiece& show) {
+    constexpr std::string_view kData = "data:";
+    if (!line.starts_with(kData)) return;
+    const std::string_view data = trimmed(line.substr(kData.size()));
+    if (data == "[DONE]") {
+      since_done_.emplace();
+      return;
+    }
+    const Json event = json_or_null(data);
+    LIMPID_CHECK(ResourceError, event.is_object(), "{}: an event of the answer is not JSON",
+                 server_.url);
+    const std::string piece = take_event(event);
+    if (piece.empty()) return;
+    if (result_.text.empty()) result_.timings.prompt_seconds = watch_.seconds();
+    result_.timings.generation_seconds = watch_.seconds() - result_.timings.prompt_seconds;
+    result_.text += piece;
+    show(piece);
   }
 
   // Returns the text of the event: none for the role at the beginning, the reason at the end, and
@@ -172,24 +186,12 @@ class RemoteAnswer {
     return text_at(event, "/choices/0/delta/content");
   }
 
-  // Reads what follows the last event. If a client closes before that has come, the server takes it
-  // for one that has left.
-  void read_to_end() {
-    most_seconds_ = watch_.seconds() + kEndSeconds;
-    try {
-      while (exchange_.read()) {
-      }
-    } catch (const HttpFault&) {  // the answer is complete all the same
-    }
-  }
-
   const RemoteServer& server_;
   CancelToken cancel_;
   Stopwatch watch_;
-  double most_seconds_ = HUGE_VAL;  // of watch_: the exchange ends then
-  HttpExchange exchange_;
+  std::optional<Stopwatch> since_done_;  // since the last event
   GenerationResult result_;
-  std::string input_;  // bytes of lines that have not ended
+  std::string input_;  // what lines that have not ended have so far, or what is not a stream
 };
 
 class RemotePartner final : public ChatPartner {
@@ -209,10 +211,10 @@ class RemotePartner final : public ChatPartner {
     }
   }
   GenerationResult reply(const ShowPiece& show) override {
-    RemoteAnswer answer(options_.server, body(), options_.generation.cancel);
+    RemoteAnswer answer(options_.server, options_.generation.cancel);
     const auto keep = [&] { messages_.push_back({"assistant", answer.so_far().text}); };
     try {
-      answer.read(show);
+      answer.receive(body(), show);
     } catch (...) {
       if (!answer.so_far().text.empty()) keep();
       throw;
@@ -285,9 +287,13 @@ std::string server_root(std::string_view address) {
 }
 
 std::vector<std::string> models_of(const RemoteServer& server) {
-  HttpExchange exchange({server.url + kModelsPath, server.key});
-  const int64_t status = exchange.status();
-  const Json body = json_or_null(exchange.read_all(kMostBytes));
+  std::string text;
+  const auto take = [&](const HttpHead& /*head*/, std::string_view part) {
+    text += part;
+    return text.size() <= kMostBytes;
+  };
+  const int64_t status = http_exchange({server.url + kModelsPath, server.key}, take).status;
+  const Json body = json_or_null(text);
   const Json data = value_at(body, "/data");
   if (status != 200 || !data.is_array()) fail(server, kModelsPath, status, message_in(body));
   std::vector<std::string> names;

@@ -173,12 +173,9 @@ int run(const RunFlags& values) {
   if (values.model.verbose && !changed.empty())
     print_log(fmt::format("sampling as the model recommends: {}", changed));
   const InterruptGuard interrupt(options.cancel);
-  std::vector<GenerationResult> results;
-  if (prompts.size() == 1) {
-    results.push_back(run_one(model, prompts.front(), options, !values.json));
-  } else {
-    results = run_batch(model, prompts, options, !values.json);
-  }
+  const std::vector<GenerationResult> results =
+      prompts.size() == 1 ? std::vector{run_one(model, prompts.front(), options, !values.json)}
+                          : run_batch(model, prompts, options, !values.json);
   if (values.json) print_json(prompts, results, options.n_logprobs >= 0);
   flush_out();
   if (values.timings) print_timings(results);

@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/check.h"
 #include "cli/open_model.h"
@@ -28,7 +30,7 @@
 namespace limpid::cli {
 namespace {
 
-constexpr size_t kMostRows = 6;  // of a printed tensor: the first and the last three
+constexpr int64_t kEndRows = 3;  // of a printed tensor: as many of the first and of the last rows
 constexpr int64_t kNextTokens = 5;
 
 // A row in short. Values that are not finite are counted and stay out of the rest.
@@ -41,43 +43,27 @@ struct RowStatistics {
 };
 
 RowStatistics statistics_of(std::span<const float> row) {
-  RowStatistics of;
-  double squares = 0;
-  size_t n = 0;
-  for (const float value : row) {
-    if (!std::isfinite(value)) {
-      ++of.n_bad;
-      continue;
-    }
-    of.min = n == 0 ? value : std::min<double>(of.min, value);
-    of.max = n == 0 ? value : std::max<double>(of.max, value);
-    of.mean += value;
-    squares += static_cast<double>(value) * value;
-    ++n;
-  }
-  if (n > 0) of.mean /= static_cast<double>(n);
-  of.norm = std::sqrt(squares);
+  std::vector<float> finite;
+  std::ranges::copy_if(row, std::back_inserter(finite), [](float x) { return std::isfinite(x); });
+  RowStatistics of{.n_bad = row.size() - finite.size()};
+  if (finite.empty()) return of;
+  of.min = std::ranges::min(finite);
+  of.max = std::ranges::max(finite);
+  const double sum = std::accumulate(finite.begin(), finite.end(), 0.0);
+  of.mean = sum / static_cast<double>(finite.size());
+  for (const float x : finite) of.norm += static_cast<double>(x) * x;
+  of.norm = std::sqrt(of.norm);
   return of;
-}
-
-std::span<const float> row_of(const TracedOp& op, int64_t row) {
-  return std::span(op.values).subspan(static_cast<size_t>(row * op.n_cols),
-                                      static_cast<size_t>(op.n_cols));
 }
 
 // A name that the user gave, and what it names.
 struct Wanted {
   std::string name;
-  NamedTensor tensor;
+  ModelPart tensor;
+  std::optional<TracedOp> found = {};
 
   bool is(const TracedOp& op) const { return op.place == tensor.place && op.layer == tensor.layer; }
 };
-
-std::vector<Wanted> wanted_tensors(std::span<const std::string> names, const DecoderSpec& spec) {
-  std::vector<Wanted> wanted;
-  for (const std::string& name : names) wanted.push_back({name, named_tensor(name, spec)});
-  return wanted;
-}
 
 // Prints the ops of one step.
 class TraceView {
@@ -86,15 +72,16 @@ class TraceView {
       : flags_(flags),
         json_(json),
         style_(STDOUT_FILENO),
-        layers_(parse_integers(flags.layers, "--layer")),
-        breaks_(wanted_tensors(flags.breaks, spec)),
-        tensors_(wanted_tensors(flags.tensors, spec)),
-        found_(tensors_.size()) {
+        layers_(parse_integers(flags.layers, "--layer")) {
     for (const int64_t layer : layers_) {
       LIMPID_CHECK(ArgumentError, layer >= -1 && layer < spec.n_layers,
                    "--layer {}: the model has layers 0 to {}, and -1 is outside of them", layer,
                    spec.n_layers - 1);
     }
+    for (const std::string& name : flags.breaks)
+      breaks_.push_back({name, named_tensor(name, spec)});
+    for (const std::string& name : flags.tensors)
+      tensors_.push_back({name, named_tensor(name, spec)});
   }
 
   bool is_over() const { return is_over_; }
@@ -111,18 +98,13 @@ class TraceView {
 
   void show(const TracedOp& op) {
     if (is_over_) return;
-    for (size_t i = 0; i < tensors_.size(); ++i)
-      if (tensors_[i].is(op)) found_[i] = op;
+    for (Wanted& each : tensors_)
+      if (each.is(op)) each.found = op;
     if (is_wanted(op)) json_ ? write_json(line_as_json(op)) : write_line(op);
-    for (size_t i = 0; i < breaks_.size();) {  // heads of a layer are in the same op
-      if (!breaks_[i].is(op)) {
-        ++i;
-        continue;
-      }
-      const Wanted here = breaks_[i];
-      breaks_.erase(breaks_.begin() + static_cast<std::ptrdiff_t>(i));
-      is_over_ = breaks_.empty();
-      stop_at(here, op);
+    for (const Wanted& each : breaks_) {  // heads of a layer are in the same op
+      if (!each.is(op)) continue;
+      is_over_ = ++n_breaks_passed_ == breaks_.size();
+      stop_at(each, op);
     }
   }
 
@@ -145,13 +127,14 @@ class TraceView {
            });
   }
 
-  size_t n_shown(int64_t n_cols) const {
-    const auto n = static_cast<size_t>(n_cols);
-    return flags_.n_values == 0 ? n : std::min(n, static_cast<size_t>(flags_.n_values));
+  // The values of a row that are shown.
+  std::span<const float> shown(std::span<const float> row) const {
+    const size_t n = flags_.n_values == 0 ? row.size() : size_of(flags_.n_values);
+    return row.first(std::min(n, row.size()));
   }
 
   Json line_as_json(const TracedOp& op) const {
-    const auto row = row_of(op, op.n_rows - 1);
+    const auto row = row_of(op.values, op.n_rows - 1, op.n_cols);
     const RowStatistics of = statistics_of(row);
     return {{"layer", op.layer < 0 ? Json() : Json(op.layer)},
             {"op", op.op},
@@ -162,12 +145,12 @@ class TraceView {
             {"mean", of.mean},
             {"norm", of.norm},
             {"not_finite", of.n_bad},
-            {"values", row.first(n_shown(op.n_cols))},
+            {"values", shown(row)},
             {"seconds", op.seconds ? Json(*op.seconds) : Json()}};
   }
 
   void write_line(const TracedOp& op) const {
-    const auto row = row_of(op, op.n_rows - 1);
+    const auto row = row_of(op.values, op.n_rows - 1, op.n_cols);
     const RowStatistics of = statistics_of(row);
     write_out(fmt::format("{:>5}  ", op.layer < 0 ? "-" : std::to_string(op.layer)), style_.note());
     write_out(fmt::format("{:<22} ", op.op), style_.name());
@@ -177,18 +160,18 @@ class TraceView {
                           of.norm));
     const std::string ms = op.seconds ? fmt::format("{:.3f}", 1e3 * *op.seconds) : "";
     write_out(fmt::format(" {:>8} ", ms), style_.note());
-    write_values(row.first(n_shown(op.n_cols)));
-    if (std::ssize(row) > std::ssize(row.first(n_shown(op.n_cols)))) write_out(" …");
+    write_values(row);
     if (of.n_bad > 0) write_out(fmt::format(" {} not finite", of.n_bad), style_.alarm());
     write_out("\n");
   }
 
-  void write_values(std::span<const float> values) const {
-    for (const float value : values) {
+  void write_values(std::span<const float> row) const {
+    for (const float value : shown(row)) {
       write_out(fmt::format(" {:>9.3g}", value), !std::isfinite(value) ? style_.alarm()
                                                  : value < 0           ? style_.negative()
                                                                        : style_.positive());
     }
+    if (shown(row).size() < row.size()) write_out(" …");
   }
 
   void stop_at(const Wanted& here, const TracedOp& op) {
@@ -197,11 +180,11 @@ class TraceView {
       write_out(fmt::format("break at {}{}\n", here.name, is_over_ ? ": the end" : ""),
                 style_.question());
     print(here, op, list);
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      if (found_[i]) {
-        print(tensors_[i], *found_[i], list);
+    for (const Wanted& each : tensors_) {
+      if (each.found) {
+        print(each, *each.found, list);
       } else if (!json_) {
-        write_out(fmt::format("{} is not computed yet\n", tensors_[i].name));
+        write_out(fmt::format("{} is not computed yet\n", each.name));
       }
     }
     if (json_) write_json({{"break", here.name}, {"tensors", std::move(list)}});
@@ -209,10 +192,8 @@ class TraceView {
   }
 
   void print(const Wanted& wanted, const TracedOp& op, Json& list) const {
-    const auto first = static_cast<size_t>(wanted.tensor.columns.first);
-    const int64_t end = wanted.tensor.columns.second < 0 ? op.n_cols : wanted.tensor.columns.second;
-    const size_t n_cols = static_cast<size_t>(end) - first;
-    const auto row = [&](int64_t i) { return row_of(op, i).subspan(first, n_cols); };
+    const auto row = [&](int64_t i) { return wanted.tensor.of(row_of(op.values, i, op.n_cols)); };
+    const size_t n_cols = row(0).size();
     if (json_) {
       Json rows = Json::array();
       for (int64_t i = 0; i < op.n_rows; ++i) rows.push_back(row(i));
@@ -221,17 +202,14 @@ class TraceView {
       return;
     }
     write_out(fmt::format("{} [{}, {}]\n", wanted.name, op.n_rows, n_cols), style_.name());
-    const auto n_rows = static_cast<size_t>(op.n_rows);
-    for (size_t i = 0; i < n_rows; ++i) {
-      const bool is_inner = i >= kMostRows / 2 && i + kMostRows / 2 < n_rows;
-      if (is_inner && n_rows > kMostRows) {
-        if (i == kMostRows / 2) write_out("  …\n");
-        continue;
+    for (int64_t i = 0; i < op.n_rows; ++i) {
+      if (i == kEndRows && op.n_rows > 2 * kEndRows) {
+        write_out("  …\n");
+        i = op.n_rows - kEndRows;
       }
       write_out(fmt::format("{:>5} ", i), style_.note());
-      const size_t n = n_shown(static_cast<int64_t>(n_cols));
-      write_values(row(static_cast<int64_t>(i)).first(n));
-      write_out(n < n_cols ? " …\n" : "\n");
+      write_values(row(i));
+      write_out("\n");
     }
   }
 
@@ -239,9 +217,9 @@ class TraceView {
   bool json_;
   TerminalStyle style_;
   std::vector<int64_t> layers_;
-  std::vector<Wanted> breaks_;  // that are still to come
+  std::vector<Wanted> breaks_;
   std::vector<Wanted> tensors_;
-  std::vector<std::optional<TracedOp>> found_;  // of tensors_
+  size_t n_breaks_passed_ = 0;
   bool is_over_ = false;
 };
 

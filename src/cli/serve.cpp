@@ -10,16 +10,14 @@
 //
 // The order of an end: SIGTERM or Ctrl-C makes the API refuse new requests, running answers get
 // --drain-time to finish, then they get an error.
-#include <unistd.h>
-
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "base/paths.h"
 #include "base/system_limits.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
-#include "cli/output_path.h"
 #include "cli/sampler_settings.h"
 #include "cli/serve_flags.h"
 #include "cli/serve_models.h"
@@ -268,15 +266,14 @@ void run(const ServeFlags& values) {
   flush_out();
   if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
   const std::string first = models.size() == 1 ? load_first(api.shelf()) : "";
-  const InterruptPipe interrupts;
+  const SignalPipe signals;
   // Until now, a signal has ended the program at once.
   const InterruptGuard guard({}, OnSigterm::kInterrupt);
   api.set_ready();
   if (models.size() > 1)
     print_log(fmt::format("a model is loaded when it is asked for: {}", names));
   print_log(fmt::format("{} is ready", first.empty() ? "the server" : first));
-  char byte = 0;
-  while (read(interrupts.read_end(), &byte, 1) < 0) {  // another signal came
+  while (signals.next() != 'i') {
   }
   api.drain();
   print_log("finishing the running requests");

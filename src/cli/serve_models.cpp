@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/paths.h"
 #include "base/system_limits.h"
 #include "base/text.h"
 #include "checkpoint/gguf_part.h"
@@ -19,7 +20,6 @@
 #include "cli/model_path.h"
 #include "cli/open_model.h"
 #include "cli/output.h"
-#include "cli/output_path.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
 #include "model/registry.h"
@@ -32,11 +32,6 @@ namespace fs = std::filesystem;
 bool is_model_folder(const fs::path& path) {
   return is_folder(path) &&
          (looks_like_hugging_face(path.string()) || looks_like_meta(path.string()));
-}
-
-std::string name_of(const std::string& path) {
-  const auto part = parse_gguf_part(fs::path(path).filename().string());
-  return part ? part->base : model_name(path);
 }
 
 void find_files(const fs::path& folder, std::vector<std::string>& paths) {
@@ -109,7 +104,7 @@ std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFla
                paths.size());
   std::vector<OfferedModel> models;
   for (size_t i = 0; i < paths.size(); ++i) {
-    models.push_back({names.empty() ? name_of(paths[i]) : names[i],
+    models.push_back({names.empty() ? model_name(paths[i]) : names[i],
                       paths.size() == 1 ? names : std::vector<std::string>(), tags,
                       flags.with_model(paths[i])});
   }

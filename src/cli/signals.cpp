@@ -27,7 +27,7 @@ namespace {
 // Atomic, because any thread of the process may run a handler.
 std::atomic<int> n_interrupts = 0;
 std::atomic<const CancelToken*> token_to_cancel = nullptr;  // of the InterruptGuard that lives
-std::atomic<int> interrupt_pipe = -1;                       // of the InterruptPipe that lives
+std::atomic<int> signal_pipe = -1;                          // of the SignalPipe that lives
 std::atomic<const char*> farewell = nullptr;
 std::atomic<const char*> new_folder = nullptr;  // of the NewFolder that lives
 static_assert(std::atomic<int>::is_always_lock_free &&
@@ -36,8 +36,6 @@ std::atomic_flag is_leaving;
 termios terminal_at_start{};
 bool have_terminal = false;
 struct sigaction bus_error_before {};
-struct sigaction interrupt_before {};  // SIGINT and SIGTERM, before the InterruptGuard
-struct sigaction termination_before {};
 
 // A handler may interrupt any instruction, malloc() and printf() included, so it may call only
 // functions that POSIX lists as async-signal-safe (write, unlink, tcsetattr, _exit, …) and read
@@ -66,20 +64,27 @@ void on_end(int /*signal*/) {
   _exit(kExitInterrupted);
 }
 
+// Saves errno: the handler may run between a failed call and the look at its reason.
+void write_signal(char byte) {
+  const int error = errno;
+  [[maybe_unused]] ssize_t written = 0;
+  if (signal_pipe >= 0) written = write(signal_pipe, &byte, 1);
+  errno = error;
+}
+
 // The first Ctrl-C asks for an end that the program carries out; the second does not wait for it.
 void on_interrupt(int /*signal*/) {
   const int n = ++n_interrupts;
   if (const CancelToken* token = token_to_cancel) token->cancel();
-  const int error = errno;
-  [[maybe_unused]] ssize_t written = 0;
   if (n >= 2) {
     clean_up();
-    written = write(STDERR_FILENO, "\n", 1);
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, "\n", 1);
     _exit(kExitInterrupted);
   }
-  if (interrupt_pipe >= 0) written = write(interrupt_pipe, "i", 1);
-  errno = error;
+  write_signal('i');
 }
+
+void on_window_or_continue(int signal) { write_signal(signal == SIGWINCH ? 'w' : 'c'); }
 
 // A SIGBUS that a process sent has no address.
 void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
@@ -96,10 +101,9 @@ void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
 
 // A signal that is ignored stays so. No other signal interrupts the handler: one that came during
 // clean_up() would wait there for ever, for the very thread that it interrupts.
-void install(int signal, void (*handler)(int), struct sigaction* before = nullptr) {
+void install(int signal, void (*handler)(int)) {
   struct sigaction found {};
   sigaction(signal, nullptr, &found);
-  if (before != nullptr) *before = found;
   if (found.sa_handler == SIG_IGN) return;
   struct sigaction action {};
   action.sa_handler = handler;  // no SA_RESTART: a read at the prompt returns
@@ -125,14 +129,12 @@ InterruptGuard::InterruptGuard(CancelToken cancel, OnSigterm on_sigterm)
   n_interrupts = 0;
   have_terminal = tcgetattr(STDIN_FILENO, &terminal_at_start) == 0;
   token_to_cancel = &cancel_;
-  install(SIGINT, on_interrupt, &interrupt_before);
-  sigaction(SIGTERM, nullptr, &termination_before);
+  install(SIGINT, on_interrupt);
   if (on_sigterm == OnSigterm::kInterrupt) install(SIGTERM, on_interrupt);
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &interrupt_before, nullptr);
-  sigaction(SIGTERM, &termination_before, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) install(signal, on_end);
   token_to_cancel = nullptr;
 }
 
@@ -153,14 +155,24 @@ NewFolder::~NewFolder() {
   if (!path_.empty()) rmdir(path_.c_str());
 }
 
-InterruptPipe::InterruptPipe(int flags) {
+SignalPipe::SignalPipe(int flags) {
   LIMPID_CHECK(ResourceError, pipe2(ends_, flags | O_CLOEXEC) == 0, "cannot make a pipe");
-  interrupt_pipe = ends_[1];
+  signal_pipe = ends_[1];
+  struct sigaction action {};
+  action.sa_handler = on_window_or_continue;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGWINCH, SIGCONT}) sigaction(signal, &action, nullptr);
 }
 
-InterruptPipe::~InterruptPipe() {
-  interrupt_pipe = -1;
+SignalPipe::~SignalPipe() {
+  for (const int signal : {SIGWINCH, SIGCONT}) std::signal(signal, SIG_DFL);
+  signal_pipe = -1;
   for (const int end : ends_) close(end);
+}
+
+char SignalPipe::next() const {
+  char byte = 0;
+  return read(read_end(), &byte, 1) == 1 ? byte : '\0';
 }
 
 void set_farewell(const char* escape_sequences) { farewell = escape_sequences; }

@@ -57,19 +57,22 @@ class NewFolder {
   std::string path_;  // "" for a folder that was there
 };
 
-// While one lives (one at a time), each Ctrl-C under an InterruptGuard writes the byte 'i' to it,
-// so that a thread which waits for several things at once can wait for Ctrl-C too. A flag would not
+// While one lives (one at a time), signals are bytes in it: 'i' for each Ctrl-C under an
+// InterruptGuard, 'w' for a new size of the terminal's window, and 'c' for going on after Ctrl-Z.
+// So a thread which waits for several things at once can wait for a signal too. A flag would not
 // do: a signal that comes just before poll() sets it too late to be seen and does not end the wait.
-class InterruptPipe {
+class SignalPipe {
  public:
   // `flags` of pipe2(). Throws ResourceError.
-  explicit InterruptPipe(int flags = 0);
-  ~InterruptPipe();
-  InterruptPipe(const InterruptPipe&) = delete;
-  InterruptPipe& operator=(const InterruptPipe&) = delete;
+  explicit SignalPipe(int flags = 0);
+  ~SignalPipe();
+  SignalPipe(const SignalPipe&) = delete;
+  SignalPipe& operator=(const SignalPipe&) = delete;
 
   [[nodiscard]] int read_end() const { return ends_[0]; }
-  [[nodiscard]] int write_end() const { return ends_[1]; }
+  // The next signal. 0 when a signal of another kind ends the wait for it, and with O_NONBLOCK
+  // where none has come.
+  [[nodiscard]] char next() const;
 
  private:
   int ends_[2] = {-1, -1};

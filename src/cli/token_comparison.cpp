@@ -42,12 +42,6 @@ Side side_of(const TokenizedText& text) {
   return side;
 }
 
-void add_frame(std::span<const TokenId> left, std::span<const TokenId> right,
-               std::vector<ComparedStretch>& rows) {
-  if (left.empty() && right.empty()) return;
-  rows.push_back({{left.begin(), left.end()}, {right.begin(), right.end()}});
-}
-
 std::string cell_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
   std::string cell;
   for (const TokenId id : ids) {
@@ -81,22 +75,23 @@ bool cuts_alike(const TokenizedText& left, const TokenizedText& right, const Com
 std::vector<ComparedStretch> align_tokens(const TokenizedText& left, const TokenizedText& right) {
   const Side a = side_of(left), b = side_of(right);
   std::vector<ComparedStretch> rows;
-  add_frame(a.before, b.before, rows);
+  const auto add_frame = [&](std::span<const TokenId> one, std::span<const TokenId> other) {
+    if (one.empty() && other.empty()) return;
+    rows.push_back({{one.begin(), one.end()}, {other.begin(), other.end()}});
+  };
+  add_frame(a.before, b.before);
+  size_t left_bytes = 0, right_bytes = 0;
   for (size_t i = 0, j = 0; i < a.ids.size() || j < b.ids.size();) {
-    ComparedStretch row;
-    size_t left_bytes = 0, right_bytes = 0;
-    do {
-      if (i < a.ids.size() && (left_bytes <= right_bytes || j == b.ids.size())) {
-        row.left.push_back(a.ids[i]);
-        left_bytes += a.n_bytes[i++];
-      } else {
-        row.right.push_back(b.ids[j]);
-        right_bytes += b.n_bytes[j++];
-      }
-    } while (left_bytes != right_bytes && (i < a.ids.size() || j < b.ids.size()));
-    rows.push_back(std::move(row));
+    if (left_bytes == right_bytes) rows.emplace_back();
+    if (i < a.ids.size() && (left_bytes <= right_bytes || j == b.ids.size())) {
+      rows.back().left.push_back(a.ids[i]);
+      left_bytes += a.n_bytes[i++];
+    } else {
+      rows.back().right.push_back(b.ids[j]);
+      right_bytes += b.n_bytes[j++];
+    }
   }
-  add_frame(a.after, b.after, rows);
+  add_frame(a.after, b.after);
   return rows;
 }
 

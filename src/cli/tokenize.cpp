@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/parse_number.h"
 #include "cli/command.h"
 #include "cli/token_comparison.h"
 #include "tokenizer/token_tree.h"
@@ -48,13 +49,13 @@ SpecialTokens allowed_tokens(const TokenizeFlags& values, const Tokenizer& token
   if (values.special->empty()) return special;
   special.allow = SpecialTokens::Allow::kList;
   for (const std::string& name : CLI::detail::split(*values.special, ',')) {
-    TokenId number = -1;
-    const bool is_number = read_value(name, Range{.least = 0}, number).empty();
-    const std::optional<TokenId> found = tokenizer.find(name);
-    const bool is_name = found && tokenizer.is_control(*found);  // "2" may be an ordinary token
-    const TokenId id = is_name ? *found : is_number ? number : -1;
-    LIMPID_CHECK(ArgumentError, id >= 0 && id < tokenizer.vocab_size() && tokenizer.is_control(id),
-                 "--special: the model has no control token '{}'", name);
+    const auto is_control = [&](TokenId id) {
+      return id >= 0 && id < tokenizer.vocab_size() && tokenizer.is_control(id);
+    };
+    TokenId id = tokenizer.find(name).value_or(-1);
+    if (!is_control(id)) id = parse_number<TokenId>(name).value_or(-1);  // "2" may be any token
+    LIMPID_CHECK(ArgumentError, is_control(id), "--special: the model has no control token '{}'",
+                 name);
     special.list.push_back(id);
   }
   return special;
@@ -74,9 +75,9 @@ Json piece_of(const Tokenizer& tokenizer, TokenId id) {
 void print_ids(const Tokenizer& tokenizer, std::span<const TokenId> ids,
                const TokenizeFlags& values) {
   if (values.json) {
-    Json json = {{"count", ids.size()}, {"ids", ids}, {"pieces", Json::array()}};
-    for (const TokenId id : ids) json["pieces"].push_back(piece_of(tokenizer, id));
-    write_json(json);
+    Json pieces = Json::array();
+    for (const TokenId id : ids) pieces.push_back(piece_of(tokenizer, id));
+    write_json({{"count", ids.size()}, {"ids", ids}, {"pieces", std::move(pieces)}});
   } else if (values.count) {
     write_out(fmt::format("{}\n", ids.size()));
   } else if (values.pieces) {
@@ -109,12 +110,11 @@ class Encoder {
   }
   void print_disagreement() const {
     if (!tree_) return;
-    const double share = total_.n_exact == 0 ? 0.0
-                                             : 100.0 * static_cast<double>(total_.n_differing) /
-                                                   static_cast<double>(total_.n_exact);
+    const auto n = static_cast<double>(std::max<size_t>(1, total_.n_exact));
     print_log(fmt::format(
         "token-tree: {}; exact BPE has {}, of which {} ({:.2f} %) are not in the same place",
-        count(total_.n_other, "token"), total_.n_exact, total_.n_differing, share));
+        count(total_.n_other, "token"), total_.n_exact, total_.n_differing,
+        100 * static_cast<double>(total_.n_differing) / n));
   }
 
  private:
@@ -134,12 +134,11 @@ void print_throughput(const Tokenizer& tokenizer, std::string_view text,
     tokenizer.encode(text, options, ids);
     seconds = watch.seconds();
   }
-  const double rounds = static_cast<double>(n_rounds);
+  const double rate = static_cast<double>(n_rounds) / seconds / 1e6;
   print_log(fmt::format("{:.2f} MB/s, {:.3f} million tokens/s: {}, {}, {}, one thread",
-                        static_cast<double>(text.size()) * rounds / seconds / 1e6,
-                        static_cast<double>(ids.size()) * rounds / seconds / 1e6,
-                        count(text.size(), "byte"), count(ids.size(), "token"),
-                        count(n_rounds, "time")));
+                        static_cast<double>(text.size()) * rate,
+                        static_cast<double>(ids.size()) * rate, count(text.size(), "byte"),
+                        count(ids.size(), "token"), count(n_rounds, "time")));
 }
 
 // The same text by another model's tokenizer, beside this one's.
@@ -148,19 +147,17 @@ void print_comparison(const Tokenizer& tokenizer, std::string_view text,
   const auto other = open_tokenizer(second_model(values.model, values.compare), values.encoding);
   EncodeOptions other_options = options;
   other_options.special = allowed_tokens(values, *other);
-  const TokenizedText left{values.model.model, &tokenizer, tokenizer.encode(text, options),
-                           options.add_special};
-  const TokenizedText right{values.compare, other.get(), other->encode(text, other_options),
-                            options.add_special};
-  write_out(format_comparison(left, right, text.size()));
+  write_out(format_comparison(
+      {values.model.model, &tokenizer, tokenizer.encode(text, options), options.add_special},
+      {values.compare, other.get(), other->encode(text, other_options), options.add_special},
+      text.size()));
 }
 
 // One JSON string a line in, one JSON array of ids a line out.
 void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   int64_t n_lines = 0;
   for (std::string line; std::getline(std::cin, line);) {
-    ++n_lines;
-    const auto json = parse_json(line, fmt::format("line {}", n_lines));
+    const auto json = parse_json(line, fmt::format("line {}", ++n_lines));
     LIMPID_CHECK(ArgumentError, json.is_string(), "line {}: is not a JSON string", n_lines);
     write_out(to_line(encoder.encode(json.get_ref<const std::string&>(), options)));
     flush_out();
@@ -227,18 +224,16 @@ void run(const TokenizeFlags& values) {
   const EncodeOptions options{.add_special = !values.no_bos,
                               .special = allowed_tokens(values, *tokenizer)};
   Encoder encoder(tokenizer, values.algorithm);
+  std::string text;
+  if (!values.jsonl) text = values.prompt ? *values.prompt : read_text(values.file.value_or("-"));
   if (values.jsonl) {
     tokenize_lines(encoder, options);
-    encoder.print_disagreement();
-    return;
-  }
-  const std::string text = values.prompt ? *values.prompt : read_text(values.file.value_or("-"));
-  if (values.compare.empty()) {
+  } else if (values.compare.empty()) {
     print_ids(*tokenizer, encoder.encode(text, options), values);
-    encoder.print_disagreement();
   } else {
     print_comparison(*tokenizer, text, options, values);
   }
+  encoder.print_disagreement();
   if (values.throughput) print_throughput(*tokenizer, text, options);
 }
 

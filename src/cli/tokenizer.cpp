@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "base/mapped_file.h"
 #include "base/paths.h"
@@ -44,9 +45,8 @@ constexpr std::pair<const char*, PreTokenizer> kPreTokenizers[] = {
 };
 
 std::vector<std::string> pre_tokenizer_choices() {
-  std::vector<std::string> names;
-  for (const auto& [name, pre_tokenizer] : kPreTokenizers) names.emplace_back(name);
-  return names;
+  const auto names = std::views::keys(kPreTokenizers);
+  return {names.begin(), names.end()};
 }
 
 void declare(CLI::App& app, TokenizerFlags& values) {
@@ -69,12 +69,12 @@ void declare(CLI::App& app, TokenizerFlags& values) {
 }
 
 PreTokenizer pre_tokenizer_named(const std::string& name) {
-  for (const auto& [each, pre_tokenizer] : kPreTokenizers) {
-    if (each == name) return pre_tokenizer;
-  }
-  throw ArgumentError(
-      fmt::format("--pre-tokenizer: '{}' is not one of gpt2, llama3, qwen2 and none{}", name,
-                  did_you_mean(name, pre_tokenizer_choices())));
+  const auto* found =
+      std::ranges::find(kPreTokenizers, name, [](auto& each) { return each.first; });
+  LIMPID_CHECK(ArgumentError, found != std::end(kPreTokenizers),
+               "--pre-tokenizer: '{}' is not one of gpt2, llama3, qwen2 and none{}", name,
+               did_you_mean(name, pre_tokenizer_choices()));
+  return found->second;
 }
 
 // The names between the commas of all lists.
@@ -106,20 +106,14 @@ void check_flags(const TokenizerFlags& values) {
 }
 
 // Each document and each message is a text of its own, so that no word and no merge crosses from
-// one to the next. Their bytes lie one after another.
+// one to the next.
 void open_json_lines(const std::string& path, std::vector<TrainingText>& texts) {
-  const auto all = std::make_shared<std::string>();
-  std::vector<size_t> ends;
+  const size_t n_before = texts.size();
   for_each_text(path, [&](std::string_view text) {
-    *all += text;
-    ends.push_back(all->size());
+    const auto copy = std::make_shared<const std::string>(text);
+    if (!text.empty()) texts.push_back({path, *copy, copy});
   });
-  if (all->empty()) ends = {0};  // an empty text, so that the file is named
-  size_t begin = 0;
-  for (const size_t end : ends) {
-    texts.push_back({path, std::string_view(*all).substr(begin, end - begin), all});
-    begin = end;
-  }
+  if (texts.size() == n_before) texts.push_back({path, {}, {}});  // so that errors name the file
 }
 
 // Regular files are mapped; standard input and pipes are read.

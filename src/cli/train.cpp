@@ -59,7 +59,7 @@ std::string set(RunSettings& settings, std::string_view name, const std::string&
 
 void declare(CLI::App& app, TrainFlags& values) {
   add_option(app, "--preset NAME", values.preset,
-             fmt::format("settings to begin with: {}", fmt::join(run_preset_names(), ", ")));
+             fmt::format("settings to begin with: {}", kRunPreset));
   add_option(app, "--out DIR", values.out, "the run's folder (runs/NAME)");
   add_option(
       app, "--resume DIR", values.resume,
@@ -219,11 +219,7 @@ int print_plan(const TrainFlags& values, const RunOptions& options, double f32_l
   const TrainingPlan plan = plan_run(folder, options);
   tokenizing.wipe();
   warn_of_long_warmup(folder.settings());
-  if (values.json) {
-    write_json(plan_json(plan, f32_limit), 2);
-  } else {
-    write_out(plan_text(plan, f32_limit));
-  }
+  values.json ? write_json(plan_json(plan, f32_limit), 2) : write_out(plan_text(plan, f32_limit));
   flush_out();
   options.ranks->finish();
   check_training_plan(plan);

@@ -35,8 +35,6 @@ std::string duration(double seconds) {
                    : fmt::format("{} s", s);
 }
 
-std::string time_left(double seconds) { return duration(seconds) + " left"; }
-
 // A field of points in characters: 2 x 4 of braille, or 1 x 1.
 class Field {
  public:
@@ -44,52 +42,47 @@ class Field {
       : n_columns_(n_columns),
         wide_(braille ? 2 : 1),
         high_(braille ? 4 : 1),
-        dots_(n_columns * n_rows, 0),
-        marks_(n_columns * n_rows, 0) {}
+        cells_(n_columns * n_rows) {}
 
   // x and y in [0, 1], y upwards.
   void dot(double x, double y) {
     const auto [column, row] = place(x, y);
     // Braille numbers its dots 1 2 3 7 in the left column and 4 5 6 8 in the right one.
     constexpr uint8_t kDots[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
-    dots_[row / high_ * n_columns_ + column / wide_] |= kDots[column % wide_][row % high_];
+    cells_[row / high_ * n_columns_ + column / wide_] |= kDots[column % wide_][row % high_];
   }
   void mark(double x, double y) {
     const auto [column, row] = place(x, y);
-    marks_[row / high_ * n_columns_ + column / wide_] = 1;
+    cells_[row / high_ * n_columns_ + column / wide_] |= kMark;
   }
 
   std::string row(size_t r) const {
     std::string text;
-    for (size_t c = 0; c < n_columns_; ++c) {
-      const uint8_t dots = dots_[r * n_columns_ + c];
-      if (marks_[r * n_columns_ + c] != 0) {
-        text += 'o';
-      } else if (dots == 0) {
-        text += ' ';
-      } else if (high_ == 1) {
-        text += '.';
+    for (const uint32_t cell : std::span(cells_).subspan(r * n_columns_, n_columns_)) {
+      if (cell == 0 || cell >= kMark || high_ == 1) {
+        text += cell == 0 ? ' ' : cell >= kMark ? 'o' : '.';
       } else {  // U+2800 + dots in UTF-8
         text +=
-            {'\xE2', static_cast<char>(0xA0 | dots >> 6U), static_cast<char>(0x80 | (dots & 63U))};
+            {'\xE2', static_cast<char>(0xA0 | cell >> 6U), static_cast<char>(0x80 | (cell & 63U))};
       }
     }
     return text;
   }
 
  private:
+  static constexpr uint32_t kMark = 0x100;
+
   std::pair<size_t, size_t> place(double x, double y) const {
     const auto at = [](double share, size_t n) {
       return std::min(n - 1, static_cast<size_t>(share * static_cast<double>(n)));
     };
-    return {at(x, n_columns_ * wide_), at(1 - y, dots_.size() / n_columns_ * high_)};
+    return {at(x, n_columns_ * wide_), at(1 - y, cells_.size() / n_columns_ * high_)};
   }
 
   size_t n_columns_;
   size_t wide_;  // points in a character
   size_t high_;
-  std::vector<uint8_t> dots_;
-  std::vector<uint8_t> marks_;
+  std::vector<uint32_t> cells_;  // the dots of a braille character, and kMark
 };
 
 }  // namespace
@@ -147,7 +140,7 @@ std::string step_line(const RunReport& report, const TrainingPace& pace) {
   if (report.val_loss) line += fmt::format(", val {:.4f}", *report.val_loss);
   line += fmt::format(", lr {:.1e}, {:.0f} tokens/s, {:.0f}% of f32", report.step.lr,
                       report.tokens_per_second, 100 * pace.share_of_limit);
-  if (pace.seconds_left > 0) line += ", " + time_left(pace.seconds_left);
+  if (pace.seconds_left > 0) line += fmt::format(", {} left", duration(pace.seconds_left));
   return line;
 }
 
@@ -155,7 +148,7 @@ std::string step_note(const RunReport& report, const TrainingPace& pace, double 
                       size_t n_columns) {
   std::vector<std::string> facts = {fmt::format("step {}", report.step.step),
                                     fmt::format("loss {:.4f}", report.step.loss)};
-  if (pace.seconds_left > 0) facts.push_back(time_left(pace.seconds_left));
+  if (pace.seconds_left > 0) facts.push_back(duration(pace.seconds_left) + " left");
   if (val_loss >= 0) facts.push_back(fmt::format("val {:.4f}", val_loss));
   facts.push_back(fmt::format("{:.0f} tokens/s", report.tokens_per_second));
   facts.push_back(fmt::format("{:.0f}% of f32", 100 * pace.share_of_limit));
@@ -183,21 +176,19 @@ std::string loss_curve(const std::vector<LogEntry>& log, size_t n_columns, bool 
   double low = log[0].loss;
   double high = low;
   for (const LogEntry& entry : log) {
-    for (const double loss : {entry.loss, entry.val_loss.value_or(entry.loss)}) {
-      low = std::min(low, loss);
-      high = std::max(high, loss);
-    }
+    const double held_out = entry.val_loss.value_or(entry.loss);
+    low = std::min({low, entry.loss, held_out});
+    high = std::max({high, entry.loss, held_out});
   }
   const size_t width = std::min(n_columns - 1, kMostColumns) - kLabel - 2;
   Field field(width, kCurveRows, braille);
   const double first = static_cast<double>(log.front().step);
   const double n = std::max(1.0, static_cast<double>(log.back().step) - first);
   const auto y_of = [&](double loss) { return high > low ? (loss - low) / (high - low) : 0.5; };
-  for (const LogEntry& entry : log)
-    field.dot((static_cast<double>(entry.step) - first) / n, y_of(entry.loss));
   for (const LogEntry& entry : log) {
-    if (entry.val_loss)
-      field.mark((static_cast<double>(entry.step) - first) / n, y_of(*entry.val_loss));
+    const double x = (static_cast<double>(entry.step) - first) / n;
+    field.dot(x, y_of(entry.loss));
+    if (entry.val_loss) field.mark(x, y_of(*entry.val_loss));
   }
   std::string text;
   for (int64_t r = 0; r < kCurveRows; ++r) {

@@ -12,7 +12,6 @@
 // the reference's row. Errors add up from layer to layer, so the first that departs is the one to
 // look at.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -43,8 +42,6 @@ struct VerifyFlags {
   bool json = false;
 };
 
-using CheckpointPointer = std::shared_ptr<const Checkpoint>;
-
 // trace.safetensors in the folder, or NAME.trace.safetensors beside NAME.gguf.
 std::string trace_beside(const std::string& model) {
   const fs::path path(model);
@@ -66,13 +63,11 @@ std::vector<TokenId> choose_ids(const VerifyFlags& values, const Checkpoint& che
                "which tokens? give --ids or -p, not both");
   LIMPID_CHECK(ArgumentError, !values.prompt || !values.prompt->empty(),
                "the text of -p is empty: give some tokens, or leave it out");
-  std::vector<TokenId> ids;
   if (values.prompt) return tokenizer_from(checkpoint)->encode(*values.prompt);
-  if (values.ids) {
-    ids = parse_token_ids(*values.ids, "--ids");
-    LIMPID_CHECK(ArgumentError, !ids.empty(), "--ids is empty: give some tokens, or leave it out");
-    return ids;
-  }
+  std::vector<TokenId> ids = parse_token_ids(values.ids.value_or(""), "--ids");
+  LIMPID_CHECK(ArgumentError, !values.ids || !ids.empty(),
+               "--ids is empty: give some tokens, or leave it out");
+  if (values.ids) return ids;
   const DecoderSpec spec = read_spec(checkpoint);
   for (int64_t i = 0; i < std::min(kDefaultTokens, spec.n_ctx_train); ++i)
     ids.push_back(static_cast<TokenId>((i * 40503 + 1) % spec.vocab_size));
@@ -95,7 +90,7 @@ bool has_quantized(const Checkpoint& checkpoint) {
 
 // Runs the tokens through the model and looks at its activations. By default the context is no
 // longer than they are.
-Trace trace_of(ModelFlags flags, const CheckpointPointer& checkpoint,
+Trace trace_of(ModelFlags flags, const std::shared_ptr<const Checkpoint>& checkpoint,
                std::span<const TokenId> ids) {
   int64_t& n_ctx = flags.options.n_ctx;
   if (n_ctx == 0)
@@ -138,7 +133,7 @@ Json to_json(const ActivationError& each) {
   return {{"layer", each.layer < 0 ? Json() : Json(each.layer)},
           {"activation", each.what},
           {"shape", {each.n_rows, each.n_cols}},
-          {"error", std::isfinite(each.error) ? Json(each.error) : Json()},
+          {"error", each.error},  // null where it is infinite
           {"token", each.token},
           {"element", each.element}};
 }
@@ -174,7 +169,7 @@ int run(const VerifyFlags& values) {
   LIMPID_CHECK(ArgumentError, values.trace.empty() || values.against.empty(),
                "give --trace or --against, not both");
 
-  const CheckpointPointer checkpoint = open_header(values.model);
+  const auto checkpoint = open_header(values.model);
   check_records(*checkpoint);
   for (const std::string& problem : text_problems(*checkpoint))
     print_log(fmt::format("{}: {}", checkpoint->path, problem));
@@ -188,7 +183,7 @@ int run(const VerifyFlags& values) {
     reference = read_trace(open_checkpoint(path));
   } else {
     const ModelFlags other = second_model(values.model, values.against);
-    const CheckpointPointer second = open_header(other);
+    const auto second = open_header(other);
     check_records(*second);
     quantized = quantized || has_quantized(*second);
     const int64_t n = read_spec(*checkpoint).vocab_size, n_other = read_spec(*second).vocab_size;

@@ -2,6 +2,7 @@
 // (heights are square roots, so that tails show) and its largest singular values (logarithmic).
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/svg_plot.h"
 #include "cli/inspect.h"
@@ -27,11 +28,9 @@ SvgPlot::Margins place_of(size_t row, size_t i, double height) {
 }
 
 std::vector<double> roots_of(const Json& histogram) {
-  std::vector<double> heights;
-  double sum = 0;
-  for (const Json& n : histogram) sum += n.get<double>();
-  for (const Json& n : histogram)
-    heights.push_back(std::sqrt(n.get<double>() / std::max(1.0, sum)));
+  auto heights = histogram.get<std::vector<double>>();
+  const double sum = std::max(1.0, std::accumulate(heights.begin(), heights.end(), 0.0));
+  for (double& height : heights) height = std::sqrt(height / sum);
   return heights;
 }
 
@@ -39,11 +38,11 @@ void draw_histogram(Svg& svg, const SvgPlot::Margins& margins, const Json& one, 
   const std::vector<double> heights = roots_of(one["histogram"]);
   double most = *std::ranges::max_element(heights);
   std::vector<SvgPoint> outline;
-  if (!other.is_null()) {
-    const std::vector<double> others = roots_of(other["histogram"]);
-    for (size_t i = 0; i < others.size(); ++i)
-      outline.push_back({static_cast<double>(i) + 0.5, others[i]});
-    most = std::max(most, *std::ranges::max_element(others));
+  if (other.contains("histogram")) {
+    for (const double height : roots_of(other["histogram"])) {
+      outline.push_back({static_cast<double>(outline.size()) + 0.5, height});
+      most = std::max(most, height);
+    }
   }
   SvgPlot plot(svg, margins, {0, static_cast<double>(heights.size()), false, {}},
                {0, std::max(most, 1e-9), false, {}});
@@ -51,11 +50,12 @@ void draw_histogram(Svg& svg, const SvgPlot::Margins& margins, const Json& one, 
   if (!outline.empty()) plot.curve(outline, kBeside);
 }
 
+// None of no tensor.
 std::vector<SvgPoint> spectrum_of(const Json& tensor) {
   std::vector<SvgPoint> points;
-  for (const Json& value : tensor["singular_values"]) {
-    if (value.get<double>() <= 0) break;
-    points.push_back({static_cast<double>(points.size() + 1), value.get<double>()});
+  for (const double value : tensor.value("singular_values", std::vector<double>())) {
+    if (value <= 0) break;
+    points.push_back({static_cast<double>(points.size() + 1), value});
   }
   return points;
 }
@@ -63,15 +63,10 @@ std::vector<SvgPoint> spectrum_of(const Json& tensor) {
 void draw_spectrum(Svg& svg, const SvgPlot::Margins& margins, const Json& one, const Json& other) {
   const std::vector<SvgPoint> points = spectrum_of(one);
   if (points.empty()) return;
-  std::vector<SvgPoint> others;
-  if (!other.is_null()) others = spectrum_of(other);
-  double low = points.back().y;
-  double high = points.front().y;
-  if (!others.empty()) {
-    low = std::min(low, others.back().y);
-    high = std::max(high, others.front().y);
-  }
-  // `low` and `high` are decimal logarithms here, with room for a flat spectrum.
+  const std::vector<SvgPoint> others = spectrum_of(other);
+  const double low = std::min(points.back().y, others.empty() ? INFINITY : others.back().y);
+  const double high = std::max(points.front().y, others.empty() ? 0 : others.front().y);
+  // The ends are decimal logarithms, with room for a flat spectrum.
   SvgPlot plot(svg, margins, {1, std::max<double>(2, std::ssize(points)), false, {}},
                {std::log10(low) - 0.05, std::log10(high) + 0.05, true, {}});
   plot.curve(points, kBlueInk);
@@ -95,7 +90,7 @@ std::string weights_chart(const Json& report) {
              {kBeside.name, kBeside.color});
   for (size_t row = 0; row < tensors.size(); ++row) {
     const Json& one = tensors[row];
-    const Json other = one.value("other", Json());
+    const Json other = one.value("other", Json::object());
     const double y = kTop + static_cast<double>(row) * kRow;
     svg.line({16, y}, {kWidth - 16, y}, Svg::kGridInk);
     svg.text({16, y + 24}, one["name"].get<std::string>(), SvgAnchor::kStart, kName - 32);

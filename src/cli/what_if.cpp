@@ -45,11 +45,6 @@ std::vector<TokenId> tokens_of(std::string_view option, const std::string& text,
   return ids;
 }
 
-std::vector<float> row_of(const std::vector<float>& values, int64_t row, int64_t n_rows) {
-  const auto width = std::ssize(values) / n_rows;
-  return {values.begin() + row * width, values.begin() + (row + 1) * width};
-}
-
 void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
                std::span<const TokenId> ids, const TextEncoder& encoder, std::vector<Edit>& edits) {
   const std::vector<TokenId> source = tokens_of("--patch", *values.patch, encoder);
@@ -67,7 +62,7 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
     Edit edit{parts[i]};
     for (const int64_t position : positions)  // negative ones align texts of two lengths
       edit.at[absolute_position(position, std::ssize(ids))] =
-          row_of(found[i], absolute_position(position, n_source), n_source);
+          found[i][size_of(absolute_position(position, n_source))];
     edits.push_back(std::move(edit));
   }
 }
@@ -96,13 +91,11 @@ void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
   const auto plus = values_of_parts(model, probe, parts, towards);
   const auto minus = values_of_parts(model, probe, parts, away);
   for (size_t i = 0; i < parts.size(); ++i) {
-    Edit edit{parts[i], 1};
-    edit.everywhere = row_of(plus[i], std::ssize(towards) - 1, std::ssize(towards));
-    const auto b = row_of(minus[i], std::ssize(away) - 1, std::ssize(away));
-    for (size_t j = 0; j < b.size(); ++j)
-      edit.everywhere[j] = values.strength * (edit.everywhere[j] - b[j]);
-    check_direction(edit.everywhere, values.strength);
-    edits.push_back(std::move(edit));
+    std::vector<float> direction = plus[i].back();
+    for (size_t j = 0; j < direction.size(); ++j)
+      direction[j] = values.strength * (direction[j] - minus[i].back()[j]);
+    check_direction(direction, values.strength);
+    edits.push_back({.part = parts[i], .keep = 1, .everywhere = std::move(direction)});
   }
 }
 

@@ -54,11 +54,10 @@ const std::byte* StoredRows::row(int64_t i) const {
   return range.data + static_cast<uint64_t>(i - range.begin) * row_bytes_;
 }
 
-uint64_t KvLayout::n_bytes() const {
-  const Shape per_block{n_layers, n_blocks, n_kv_heads, kKvBlock * head_dim};
-  const auto sum = checked_add(tensor_bytes(k_dtype, per_block), tensor_bytes(v_dtype, per_block));
-  LIMPID_CHECK(ShapeError, sum.has_value(), "[kv] cache {} has too many bytes",
-               per_block.to_string());
+uint64_t KvLayout::bytes_of(int64_t n) const {
+  const Shape shape{n_layers, n, n_kv_heads, kKvBlock * head_dim};
+  const auto sum = checked_add(tensor_bytes(k_dtype, shape), tensor_bytes(v_dtype, shape));
+  LIMPID_CHECK(ShapeError, sum.has_value(), "[kv] cache {} has too many bytes", shape.to_string());
   return *sum;
 }
 

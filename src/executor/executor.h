@@ -53,11 +53,7 @@ class Activation {
   Activation() = default;
   Activation(Executor* executor, int32_t id, int64_t rows, int64_t cols)
       : executor_(executor), id_(id), rows_(rows), cols_(cols) {}
-  Activation(Activation&& other) noexcept
-      : executor_(std::exchange(other.executor_, nullptr)),
-        id_(other.id_),
-        rows_(other.rows_),
-        cols_(other.cols_) {}
+  Activation(Activation&& other) noexcept { *this = std::move(other); }
   Activation& operator=(Activation&& other) noexcept {
     std::swap(executor_, other.executor_);
     std::swap(id_, other.id_);
@@ -166,7 +162,7 @@ struct KvLayout {
   int64_t n_blocks = 0;         // physical blocks, shared by all sequences
   DType k_dtype = DType::kF16;  // kF32 or kF16
   DType v_dtype = DType::kF16;
-  uint64_t n_bytes() const;  // throws ShapeError on overflow
+  uint64_t bytes_of(int64_t n) const;  // of n blocks; throws ShapeError on overflow
 };
 
 // The executor's memory of keys and values; the model keeps only the bookkeeping
@@ -273,7 +269,9 @@ class Executor {
   // that is read from the map. Looks only at type, shape and use, not at data.
   virtual uint64_t weight_bytes(const WeightSource& source) const = 0;
   // Bytes that allocate_kv would allocate.
-  virtual uint64_t kv_bytes(const KvLayout& layout) const { return layout.n_bytes(); }
+  virtual uint64_t kv_bytes(const KvLayout& layout) const {
+    return layout.bytes_of(layout.n_blocks);
+  }
   // Bytes that load_rope would allocate for n_rot / 2 frequencies: f32, unless it says otherwise.
   virtual uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const;
   // Bytes that steps of this size would take for their activations.

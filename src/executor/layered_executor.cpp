@@ -117,25 +117,23 @@ uint64_t LayeredExecutor::available_memory() const {
 // ---- loading ------------------------------------------------------------------------------------
 
 Weight LayeredExecutor::load_weight(const WeightSource& source) {
-  LoadedWeight loaded;
+  std::array<Weight, 2> loaded;
   if (source.use == WeightUse::kLookup || source.use == WeightUse::kLookupAndHead)
     stream_cols_ = std::max(stream_cols_, source.tensor.shape.cols());
   for (const size_t executor : {kFirst, kSecond}) {
     if (const auto part = part_of_weight(source, n_first_, executor == kFirst))
-      loaded.on[executor] = executors_[executor]->load_weight(*part);
+      loaded[executor] = executors_[executor]->load_weight(*part);
   }
   weights_.push_back(loaded);
-  const Weight& shape = loaded.on[loaded.on[kFirst] ? kFirst : kSecond];
+  const Weight& shape = loaded[loaded[kFirst] ? kFirst : kSecond];
   return {static_cast<int32_t>(weights_.size() - 1), shape.rows, shape.cols};
 }
 
 RopeTable LayeredExecutor::load_rope(std::span<const double> inverse_frequencies,
                                      int64_t n_positions) {
-  LoadedTable loaded;
-  for (const size_t executor : {kFirst, kSecond})
-    loaded.on[executor] = executors_[executor]->load_rope(inverse_frequencies, n_positions);
-  rope_tables_.push_back(loaded);
-  return {static_cast<int32_t>(rope_tables_.size() - 1), loaded.on[kFirst].n_rot};
+  rope_tables_.push_back({first().load_rope(inverse_frequencies, n_positions),
+                          second().load_rope(inverse_frequencies, n_positions)});
+  return {static_cast<int32_t>(rope_tables_.size() - 1), rope_tables_.back()[kFirst].n_rot};
 }
 
 std::unique_ptr<KvStorage> LayeredExecutor::allocate_kv(const KvLayout& layout) {
@@ -186,11 +184,11 @@ Weight LayeredExecutor::reach(const Weight& weight) {
 }
 
 Weight LayeredExecutor::local(const Weight& weight) const {
-  return weight ? weights_[static_cast<size_t>(weight.id)].on[at_] : Weight{};
+  return weight ? weights_[static_cast<size_t>(weight.id)][at_] : Weight{};
 }
 
 RopeTable LayeredExecutor::local(const RopeTable& table) const {
-  return rope_tables_[static_cast<size_t>(table.id)].on[at_];
+  return rope_tables_[static_cast<size_t>(table.id)][at_];
 }
 
 const Activation& LayeredExecutor::local(const Activation& x) {
@@ -224,25 +222,25 @@ Activation LayeredExecutor::write(std::span<const float> values, int64_t rows, i
 }
 
 void LayeredExecutor::read(const Activation& x, std::span<float> out) {
-  const size_t executor = place_of(x);
-  executors_[executor]->read(slots_[static_cast<size_t>(x.id())].on[executor], out);
+  const auto [executor, there] = where(x);
+  executor.read(there, out);
 }
 
 void LayeredExecutor::read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
                                 std::span<float> values) {
-  const size_t executor = place_of(x);
-  executors_[executor]->read_best(slots_[static_cast<size_t>(x.id())].on[executor], k, columns,
-                                  values);
+  const auto [executor, there] = where(x);
+  executor.read_best(there, k, columns, values);
 }
 
 std::span<const float> LayeredExecutor::view(const Activation& x) const {
-  const size_t executor = place_of(x);
-  return executors_[executor]->view(slots_[static_cast<size_t>(x.id())].on[executor]);
+  const auto [executor, there] = where(x);
+  return executor.view(there);
 }
 
-// One of its executors.
-size_t LayeredExecutor::place_of(const Activation& x) const {
-  return slots_[static_cast<size_t>(x.id())].on[at_] ? at_ : 1 - at_;
+std::pair<Executor&, const Activation&> LayeredExecutor::where(const Activation& x) const {
+  const auto& on = slots_[static_cast<size_t>(x.id())].on;
+  const size_t executor = on[at_] ? at_ : 1 - at_;
+  return {*executors_[executor], on[executor]};
 }
 
 // ---- ops ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/executor.h"
@@ -72,13 +73,6 @@ class LayeredExecutor final : public Executor {
   static constexpr size_t kFirst = 0;
   static constexpr size_t kSecond = 1;
 
-  // The handles of both executors; a tied embedding lies on both.
-  struct LoadedWeight {
-    Weight on[2];
-  };
-  struct LoadedTable {
-    RopeTable on[2];
-  };
   // An activation, on one executor or on both.
   struct Slot {
     std::array<Activation, 2> on;
@@ -91,7 +85,8 @@ class LayeredExecutor final : public Executor {
   void release(int32_t id) noexcept override;
   Activation keep(Activation made);
   void go_to(size_t executor);
-  size_t place_of(const Activation& x) const;
+  // One of its executors, and its handle there.
+  std::pair<Executor&, const Activation&> where(const Activation& x) const;
   // Goes to where the weight lies, if there is one, and returns its handle there.
   Weight reach(const Weight& weight);
   // An argument of an op for the executor that the pass is at. Moves an activation that is not
@@ -112,8 +107,9 @@ class LayeredExecutor final : public Executor {
   int64_t n_layers_;
   std::string name_;
   size_t at_ = kFirst;  // where the pass is
-  std::vector<LoadedWeight> weights_;
-  std::vector<LoadedTable> rope_tables_;
+  // The handles of both executors; a tied embedding lies on both.
+  std::vector<std::array<Weight, 2>> weights_;
+  std::vector<std::array<RopeTable, 2>> rope_tables_;
   std::vector<Slot> slots_;
   std::vector<Projection> projections_;  // of the `linear` that runs
   int64_t stream_cols_ = 0;              // of what is moved: an embedding's

@@ -15,28 +15,19 @@ constexpr double kQuarter2 = 0x1.10b46118p-30;
 constexpr double kQuarter3 = 0x1.313198a2e037p-61;
 constexpr double kQuartersPerRadian = 0x1.45f306dc9c883p-1;
 
-// Taylor's series on [-pi/4, pi/4]; the first term left out is below 5e-17 of the result.
-double sine_near_zero(double r, double r2) {
-  double p = 2.8114572543455206e-15;
-  p = p * r2 - 7.647163731819816e-13;
-  p = p * r2 + 1.6059043836821613e-10;
-  p = p * r2 - 2.505210838544172e-08;
-  p = p * r2 + 2.7557319223985893e-06;
-  p = p * r2 - 0.0001984126984126984;
-  p = p * r2 + 0.008333333333333333;
-  p = p * r2 - 0.16666666666666666;
-  return r + r * r2 * p;
-}
+// Taylor's series on [-pi/4, pi/4], from the highest power down; the first term left out is below
+// 5e-17 of the result.
+constexpr double kSine[] = {2.8114572543455206e-15, -7.647163731819816e-13, 1.6059043836821613e-10,
+                            -2.505210838544172e-08, 2.7557319223985893e-06, -0.0001984126984126984,
+                            0.008333333333333333,   -0.16666666666666666};
+constexpr double kCosine[] = {
+    4.779477332387385e-14, -1.1470745597729725e-11, 2.08767569878681e-09, -2.755731922398589e-07,
+    2.48015873015873e-05,  -0.001388888888888889,   0.041666666666666664};
 
-double cosine_near_zero(double r2) {
-  double p = 4.779477332387385e-14;
-  p = p * r2 - 1.1470745597729725e-11;
-  p = p * r2 + 2.08767569878681e-09;
-  p = p * r2 - 2.755731922398589e-07;
-  p = p * r2 + 2.48015873015873e-05;
-  p = p * r2 - 0.001388888888888889;
-  p = p * r2 + 0.041666666666666664;
-  return 1.0 - (0.5 * r2 - r2 * r2 * p);
+double polynomial(std::span<const double> coefficients, double x) {
+  double sum = 0;
+  for (const double coefficient : coefficients) sum = sum * x + coefficient;
+  return sum;
 }
 
 }  // namespace
@@ -47,8 +38,8 @@ SineCosine sine_cosine(double angle) {
   const auto quarters = static_cast<double>(n);
   const double r = ((angle - quarters * kQuarter1) - quarters * kQuarter2) - quarters * kQuarter3;
   const double r2 = r * r;
-  const double s = sine_near_zero(r, r2);
-  const double c = cosine_near_zero(r2);
+  const double s = r + r * r2 * polynomial(kSine, r2);
+  const double c = 1.0 - (0.5 * r2 - r2 * r2 * polynomial(kCosine, r2));
   switch (n % 4) {
     case 0:
       return {s, c};

@@ -49,66 +49,6 @@ std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, Export
   }
 }
 
-// The files beside the weights. They are on the disk before the first of them gets its name, so all
-// of them and the weights get their names in one moment: a conversion that is killed leaves no part
-// of a model.
-class SmallFiles {
- public:
-  void add(const std::filesystem::path& path, std::string_view content) {
-    AtomicFile& file = files_.emplace_back(path.string());
-    file.write(content);
-    file.sync();
-  }
-  void commit() {
-    for (AtomicFile& file : files_) file.commit();
-  }
-
- private:
-  std::list<AtomicFile> files_;
-};
-
-// Copies the tokenizer's files. If there are none, or the reader of the folder could not use them,
-// also writes a tokenizer.json.
-void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& checkpoint,
-                     const std::optional<TokenizerSpec>& spec, bool for_transformers,
-                     SmallFiles& small, ExportResult& result) {
-  const auto& files = checkpoint.attachments;
-  for (const auto& [name, file] : files) {
-    if (is_named_template(name)) make_folder((folder / name).parent_path().string());
-    if (is_tokenizer_file(name) || is_named_template(name))
-      small.add(folder / name, text_of(*file));
-  }
-  // transformers reads tokenizer.json, or vocab.json with merges.txt. Ranks (*.tiktoken), the names
-  // encoder.json and vocab.bpe, and a tokenizer.model are not enough for it.
-  const bool is_enough = for_transformers
-                             ? files.contains("vocab.json") && files.contains("merges.txt") &&
-                                   !files.contains("tokenizer.model")
-                             : has_tokenizer(files);
-  if (!spec || is_enough) return;
-  // Without a class of the tokenizer, transformers takes the one of the model's type, which may cut
-  // texts in another way than tokenizer.json says.
-  const auto write_class = [&] {
-    if (!files.contains("tokenizer_config.json"))
-      small.add(folder / "tokenizer_config.json", tokenizer_config(checkpoint, *spec));
-  };
-  if (files.contains("tokenizer.json")) {
-    if (for_transformers) write_class();
-    return;
-  }
-  try {
-    small.add(folder / "tokenizer.json", write_tokenizer_json(*spec));
-    if (const size_t n = n_equal_scores(*spec); n > 0) {
-      result.remarks.push_back(
-          fmt::format("{} tokens share their score with another token; when two of them overlap, "
-                      "tokenizer.json decides by id, SentencePiece by position",
-                      n));
-    }
-    write_class();
-  } catch (const UnsupportedError& error) {
-    result.remarks.push_back(fmt::format("no tokenizer.json was written ({})", error.what()));
-  }
-}
-
 // Folders hold texts as JSON, which must be UTF-8. GGUF does not check its texts.
 void check_chat_templates(const Checkpoint& checkpoint) {
   for (const auto& [key, value] : checkpoint.metadata.all()) {
@@ -177,49 +117,6 @@ DType main_type(const TensorPlan& plan) {
       ->first;
 }
 
-// Streams the bytes of all tensors, adds what every folder has beside them to `small`, and gives
-// all files their names. generation_config.json has the tokens that end an answer and the
-// recommended samplers: Meta's code and nanoGPT's do not read it, Limpid does.
-template <typename File>
-void finish(File& file, const std::string& path, const Checkpoint& checkpoint,
-            const std::optional<TokenizerSpec>& tokenizer, const ExportOptions& options,
-            SmallFiles& small, ExportResult& result) {
-  stream_tensors(path, checkpoint, result.plan, {}, options.write,
-                 [&](std::span<const std::byte> bytes) { file.write(bytes); });
-  const std::filesystem::path folder(path);
-  const std::string text = generation_config(checkpoint, tokenizer ? &*tokenizer : nullptr);
-  if (!text.empty()) small.add(folder / "generation_config.json", text);
-  write_tokenizer(folder, checkpoint, tokenizer, options.layout == Layout::kHuggingFace, small,
-                  result);
-  file.commit();
-  small.commit();
-}
-
-// Writes a folder for transformers: config.json, generation_config.json, model.safetensors, the
-// tokenizer's files, and for embedding models those of sentence-transformers. config.json and the
-// list of tensors are built before the first file is created, so that a model that the layout
-// cannot express leaves no partial folder.
-void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
-                        const ExportOptions& options, ExportResult& result) {
-  const DecoderSpec spec = read_spec(checkpoint);
-  const auto tokenizer = find_tokenizer(checkpoint, result);
-  const std::string config =
-      hugging_face_config(checkpoint, spec, tokenizer ? &*tokenizer : nullptr,
-                          torch_name(main_type(result.plan)), options.initializer_range);
-  const auto table = tensor_list(result.plan, &hugging_face_names(model_class_of(checkpoint)));
-  make_folder(path);
-  const std::filesystem::path folder(path);
-  SafetensorsStream file((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
-  SmallFiles small;
-  small.add(folder / "config.json", config);
-  if (const std::string pooling = pooling_config(checkpoint, spec); !pooling.empty()) {
-    make_folder(folder / "1_Pooling");
-    small.add(folder / "1_Pooling" / "config.json", pooling);
-    small.add(folder / "modules.json", embedding_modules());
-  }
-  finish(file, path, checkpoint, tokenizer, options, small, result);
-}
-
 // The tensors under their names in the state dictionary. If `head` is not null, one more entry of
 // that name shares the bytes of the embedding (TorchEntry::same_as), for models with tied weights.
 std::vector<TorchEntry> torch_entries(const TensorPlan& plan, const NameTable& names,
@@ -237,42 +134,133 @@ std::vector<TorchEntry> torch_entries(const TensorPlan& plan, const NameTable& n
   return entries;
 }
 
-// Writes Meta's folder: params.json, consolidated.00.pth, generation_config.json and the
-// tokenizer's files. Meta's code always loads an output matrix, so a tied one is there as a second
-// name. As in write_hugging_face, what can be refused is built before the folder.
-void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
-                ExportResult& result) {
-  const DecoderSpec spec = read_spec(checkpoint);
-  const std::string params = meta_params(checkpoint, spec);
-  auto entries = torch_entries(result.plan, meta_name_table(), "",
-                               spec.tied_embeddings ? "output.weight" : nullptr);
-  const auto tokenizer = find_tokenizer(checkpoint, result);
-  make_folder(path);
-  const std::filesystem::path folder(path);
-  TorchWriter file((folder / "consolidated.00.pth").string(), std::move(entries));
-  SmallFiles small;
-  small.add(folder / "params.json", params);
-  finish(file, path, checkpoint, tokenizer, options, small, result);
-}
+// Writes the folder of another program: its configuration, the weights, generation_config.json and
+// the tokenizer's files. What can be refused is built before the first file is created, so that a
+// model that the layout cannot express leaves no partial folder.
+class FolderWriter {
+ public:
+  // `checkpoint` is completed and `result` has the plan.
+  FolderWriter(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
+               ExportResult& result)
+      : path_(path),
+        checkpoint_(checkpoint),
+        options_(options),
+        result_(result),
+        spec_(read_spec(checkpoint)),
+        tokenizer_(find_tokenizer(checkpoint, result)) {}
 
-// Writes a folder with nanoGPT's ckpt.pt, generation_config.json and the tokenizer's files.
-void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
-                    const ExportOptions& options, ExportResult& result) {
-  const DecoderSpec spec = read_spec(checkpoint);
-  const nlohmann::ordered_json arguments = nano_gpt_arguments(checkpoint, spec);
-  if (spec.mlp == MlpKind::kGeluTanh) {
-    result.remarks.emplace_back(
-        "nanoGPT computes the exact GELU, and this model its tanh approximation, so nanoGPT's "
-        "logits differ slightly");
+  // For transformers; for embedding models also the files of sentence-transformers.
+  void write_hugging_face() {
+    const std::string config =
+        hugging_face_config(checkpoint_, spec_, tokenizer_, torch_name(main_type(result_.plan)));
+    const std::string pooling = pooling_config(checkpoint_, spec_);
+    const auto table = tensor_list(result_.plan, &hugging_face_names(model_class_of(checkpoint_)));
+    add("config.json", config);
+    if (!pooling.empty()) {
+      add("1_Pooling/config.json", pooling);
+      add("modules.json", embedding_modules());
+    }
+    SafetensorsStream file(path_ / "model.safetensors", {{"format", "pt"}}, table);
+    finish(file);
   }
-  auto entries = torch_entries(result.plan, kGpt2LinearNames, "transformer.", "lm_head.weight");
-  const auto tokenizer = find_tokenizer(checkpoint, result);
-  make_folder(path);
-  const std::filesystem::path folder(path);
-  TorchWriter file((folder / "ckpt.pt").string(), std::move(entries), &arguments);
-  SmallFiles small;
-  finish(file, path, checkpoint, tokenizer, options, small, result);
-}
+
+  // For Meta's code, which always loads an output matrix, so a tied one is there as a second name.
+  void write_meta() {
+    const std::string params = meta_params(checkpoint_, spec_);
+    auto entries = torch_entries(result_.plan, kMetaNames, "",
+                                 spec_.tied_embeddings ? "output.weight" : nullptr);
+    add("params.json", params);
+    TorchWriter file(path_ / "consolidated.00.pth", std::move(entries));
+    finish(file);
+  }
+
+  // For nanoGPT, which has its configuration beside the weights in one file.
+  void write_nano_gpt() {
+    const nlohmann::ordered_json arguments = nano_gpt_arguments(checkpoint_, spec_);
+    if (spec_.mlp == MlpKind::kGeluTanh) {
+      result_.remarks.emplace_back(
+          "nanoGPT computes the exact GELU, and this model its tanh approximation, so nanoGPT's "
+          "logits differ slightly");
+    }
+    auto entries = torch_entries(result_.plan, kGpt2LinearNames, "transformer.", "lm_head.weight");
+    make_folder(path_);
+    TorchWriter file(path_ / "ckpt.pt", std::move(entries), &arguments);
+    finish(file);
+  }
+
+ private:
+  // Adds a file beside the weights. It is on the disk before the first file gets its name, so all
+  // of them and the weights get their names in one moment: a conversion that is killed leaves no
+  // part of a model.
+  void add(const std::string& name, std::string_view content) {
+    const std::filesystem::path path = path_ / name;
+    make_folder(path.parent_path());
+    AtomicFile& file = small_.emplace_back(path);
+    file.write(content);
+    file.sync();
+  }
+
+  // Streams the bytes of all tensors, adds what every folder has beside them, and gives all files
+  // their names. generation_config.json has the tokens that end an answer and the recommended
+  // samplers: Meta's code and nanoGPT's do not read it, Limpid does.
+  template <typename File>
+  void finish(File& weights) {
+    stream_tensors(path_, checkpoint_, result_.plan, {}, options_.write,
+                   [&](std::span<const std::byte> bytes) { weights.write(bytes); });
+    const std::string text = generation_config(checkpoint_, tokenizer_);
+    if (!text.empty()) add("generation_config.json", text);
+    write_tokenizer();
+    weights.commit();
+    for (AtomicFile& file : small_) file.commit();
+  }
+
+  // Copies the tokenizer's files. If there are none, or the reader of the folder could not use
+  // them, also writes a tokenizer.json.
+  void write_tokenizer() {
+    const auto& files = checkpoint_.attachments;
+    const bool for_transformers = options_.layout == Layout::kHuggingFace;
+    for (const auto& [name, file] : files) {
+      if (is_tokenizer_file(name) || is_named_template(name)) add(name, text_of(*file));
+    }
+    // transformers reads tokenizer.json, or vocab.json with merges.txt. Ranks (*.tiktoken), the
+    // names encoder.json and vocab.bpe, and a tokenizer.model are not enough for it.
+    const bool is_enough = for_transformers
+                               ? files.contains("vocab.json") && files.contains("merges.txt") &&
+                                     !files.contains("tokenizer.model")
+                               : has_tokenizer(files);
+    if (!tokenizer_ || is_enough) return;
+    // Without a class of the tokenizer, transformers takes the one of the model's type, which may
+    // cut texts in another way than tokenizer.json says.
+    const auto write_class = [&] {
+      if (!files.contains("tokenizer_config.json"))
+        add("tokenizer_config.json", tokenizer_config(checkpoint_, *tokenizer_));
+    };
+    if (files.contains("tokenizer.json")) {
+      if (for_transformers) write_class();
+      return;
+    }
+    try {
+      add("tokenizer.json", write_tokenizer_json(*tokenizer_));
+      if (const size_t n = n_equal_scores(*tokenizer_); n > 0) {
+        result_.remarks.push_back(
+            fmt::format("{} tokens share their score with another token; when two of them overlap, "
+                        "tokenizer.json decides by id, SentencePiece by position",
+                        n));
+      }
+      write_class();
+    } catch (const UnsupportedError& error) {
+      result_.remarks.push_back(fmt::format("no tokenizer.json was written ({})", error.what()));
+    }
+  }
+
+  std::filesystem::path path_;
+  const Checkpoint& checkpoint_;
+  const ExportOptions& options_;
+  ExportResult& result_;
+  DecoderSpec spec_;
+  std::optional<TokenizerSpec> tokenizer_;
+  std::list<AtomicFile> small_;  // the files beside the weights
+};
 
 }  // namespace
 
@@ -313,14 +301,16 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   if (options.layout == Layout::kTorch) {
     const bool is_gpt2 = model_class_of(source).family == Family::kGpt2;
     if (!is_gpt2) plan.row_order = RowOrder::kInterleavedPairs;
-    if (make_plan(source)) (is_gpt2 ? write_nano_gpt : write_meta)(path, source, options, result);
+    if (!make_plan(source)) return result;
+    FolderWriter writer(path, source, options, result);
+    is_gpt2 ? writer.write_nano_gpt() : writer.write_meta();
     return result;
   }
   const ModelClass& model_class = model_class_of(source);
   plan.row_order = model_class.row_order;
   source = completed_for_class(transposed_for(std::move(source), hugging_face_names(model_class)),
                                model_class);
-  if (make_plan(source)) write_hugging_face(path, source, options, result);
+  if (make_plan(source)) FolderWriter(path, source, options, result).write_hugging_face();
   return result;
 }
 

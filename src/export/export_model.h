@@ -28,8 +28,7 @@ struct ExportOptions {
   // The type of the matrices. nullptr: keep the types. Outside GGUF only f32, f16 and bf16.
   const FileType* file_type = nullptr;
   bool allow_requantize = false;
-  Importance importance{};          // of a matrix's columns, for a GGUF file
-  double initializer_range = 0.02;  // what config.json says; the model does not depend on it
+  Importance importance{};  // of a matrix's columns, for a GGUF file
   // Receives the plan before anything is written; returning false writes nothing.
   std::function<bool(const TensorPlan& plan)> on_plan{};
   WriteOptions write{};

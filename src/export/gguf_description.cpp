@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "checkpoint/metadata.h"
 #include "export/completed.h"
+#include "layouts/hugging_face.h"
 #include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
 #include "model/registry.h"
@@ -82,35 +83,28 @@ void make_rope_factors(Checkpoint& checkpoint) {
 
 // Rounds reals to f32. Programs that read GGUF expect f32, whatever precision a JSON file had.
 void round_reals(Metadata& metadata) {
-  Metadata rounded;
   for (const auto& [key, value] : metadata.all()) {
     const auto* real = std::get_if<double>(&value.value);
     if (real == nullptr || value.type_name != "f32") continue;
-    rounded.set(key, {static_cast<double>(static_cast<float>(*real)), "f32"});
+    metadata.set(key, {static_cast<double>(static_cast<float>(*real)), "f32"});
   }
-  for (const auto& [key, value] : rounded.all()) metadata.set(key, value);
 }
 
 // Adds remarks on keys that other readers of GGUF ignore.
 void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& remarks) {
-  // A key of Limpid's own, and what other programs do instead of what it says.
-  struct OwnKey {
-    const char* key;
-    const char* instead;
-  };
-  constexpr OwnKey kOwnKeys[] = {
+  // Keys of Limpid's own, and what other programs do instead of what they say.
+  constexpr std::pair<const char*, const char*> kOwnKeys[] = {
       {"gpt2.hidden_activation", "compute GELU by tanh"},
       {"gpt2.attention.scale", "scale by 1 / sqrt(head_dim)"},
       {"gpt2.attention.scale_by_inverse_layer", "use the same scale in every layer"},
       {"gpt2.norm", "compute LayerNorm"},
       {"gpt2.outer_norm", "look for a norm after the last block"},
   };
-  for (const OwnKey& own : kOwnKeys) {
-    const MetadataValue* value = metadata.find(own.key);
-    if (value == nullptr) continue;
+  for (const auto& [key, instead] : kOwnKeys) {
+    if (!metadata.contains(key)) continue;
     remarks.push_back(fmt::format(
-        "GGUF has no key for {}, which this model needs: Limpid reads it, other programs {}",
-        own.key, own.instead));
+        "GGUF has no key for {}, which this model needs: Limpid reads it, other programs {}", key,
+        instead));
   }
 }
 
@@ -215,6 +209,7 @@ Checkpoint described_for_gguf(const Checkpoint& canonical, std::vector<std::stri
   Checkpoint described = completed(canonical);
   make_rope_factors(described);
   round_reals(described.metadata);
+  described.metadata.erase_below(kInitializerRangeKey);  // of training only
   remark_on_own_keys(described.metadata, remarks);
   remark_on_tensors(described, remarks);
   remark_on_rope(described, remarks);

@@ -54,9 +54,10 @@ std::vector<int64_t> ends_by_key(const Checkpoint& checkpoint, const TokenizerSp
 
 // Sets the ids of the tokens that begin and end a text. There may be several that end it: those
 // that the model states, or else those that the tokenizer's names show.
-void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
+void set_token_ids(Json& json, const Checkpoint& checkpoint,
+                   const std::optional<TokenizerSpec>& tokenizer) {
   std::vector<int64_t> ends;
-  if (tokenizer != nullptr) {
+  if (tokenizer) {
     // Without these, transformers takes 50256 for a GPT-2.
     json["bos_token_id"] = json["eos_token_id"] = nullptr;
     if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
@@ -159,15 +160,18 @@ Json chat_templates(const Metadata& metadata) {
 
 // The class, the keys of the family, then the keys that all families have.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                const TokenizerSpec* tokenizer, const std::string& dtype,
-                                double initializer_range) {
+                                const std::optional<TokenizerSpec>& tokenizer,
+                                const std::string& dtype) {
   const ModelClass& model_class = model_class_of(checkpoint);
   Json json;
   json["architectures"] = {std::string(model_class.class_name)};
   json["model_type"] = std::string(model_class.model_type);
   json.update(spec.position == PositionKind::kRope ? llama_config(checkpoint, spec, model_class)
                                                    : gpt2_config(checkpoint, spec));
-  json["initializer_range"] = initializer_range;
+  const MetadataValue* range = checkpoint.metadata.find(kInitializerRangeKey);
+  json["initializer_range"] = range != nullptr && range->is_number()
+                                  ? *checkpoint.metadata.number(kInitializerRangeKey)
+                                  : 0.02;
   json["use_cache"] = true;
   json["tie_word_embeddings"] = spec.tied_embeddings;
   json["torch_dtype"] = dtype;
@@ -175,7 +179,8 @@ std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec&
   return json.dump(2) + "\n";
 }
 
-std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
+std::string generation_config(const Checkpoint& checkpoint,
+                              const std::optional<TokenizerSpec>& tokenizer) {
   Json json = Json::object();
   set_token_ids(json, checkpoint, tokenizer);
   const auto set = [&](const char* name, const char* ours) {

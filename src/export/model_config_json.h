@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "checkpoint/checkpoint.h"
@@ -11,15 +12,16 @@
 namespace limpid {
 
 // Returns the config.json of `transformers` for a result of completed_for_class. `tokenizer` may be
-// nullptr; `dtype` is torch's name for the type of most tensors. Throws UnsupportedError for an
+// absent; `dtype` is torch's name for the type of most tensors. Throws UnsupportedError for an
 // architecture without a class in transformers, and for a model that its class cannot express.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                const TokenizerSpec* tokenizer, const std::string& dtype,
-                                double initializer_range);
+                                const std::optional<TokenizerSpec>& tokenizer,
+                                const std::string& dtype);
 
 // Returns generation_config.json: the tokens that end an answer, and the sampling that the model
 // recommends. Returns "" when there is nothing to write.
-std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer);
+std::string generation_config(const Checkpoint& checkpoint,
+                              const std::optional<TokenizerSpec>& tokenizer);
 
 // Returns 1_Pooling/config.json of sentence-transformers, for the type of pooling that the metadata
 // state. Returns "" if they state none that sentence-transformers has.

@@ -1,8 +1,6 @@
 #include "limpid/batch.hpp"
 
-#include <exception>
 #include <memory>
-#include <vector>
 
 #include "base/check.h"
 #include "generate/generation_task.h"

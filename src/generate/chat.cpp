@@ -1,7 +1,6 @@
 #include "limpid/chat.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "generate/chat_prompt.h"
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "tokenizer/special_matcher.h"
 
@@ -20,8 +18,7 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedVi
   });
   const std::string_view text = rendered.bytes();
   std::vector<TokenId> ids;
-  EncodeOptions plain;
-  plain.add_special = false;
+  EncodeOptions plain{.add_special = false};
   size_t from = 0;
   const auto encode_until = [&](size_t end) {
     plain.at_start = ids.empty();

@@ -30,8 +30,7 @@ std::vector<TokenId> all_stop_ids(const Tokenizer* tokenizer, const GenerationOp
 const GenerationOptions& checked(const GenerationOptions& options, bool has_tokenizer) {
   LIMPID_CHECK(ArgumentError, options.n_predict >= GenerationOptions::kUntilContextIsFull,
                "[generate] n_predict is {}, must be 0 or more, -1 (until the model stops) or -2 "
-               "(until the context is "
-               "full)",
+               "(until the context is full)",
                options.n_predict);
   LIMPID_CHECK(ArgumentError, options.n_keep >= -1,
                "[generate] n_keep is {}, must be -1 (the prompt) or more", options.n_keep);
@@ -78,10 +77,6 @@ void Continuation::set_prompt(int64_t n, int64_t n_dropped_messages) {
   result_.n_dropped_messages = n_dropped_messages;
 }
 
-bool Continuation::is_stop(TokenId id) const {
-  return std::binary_search(stop_ids_.begin(), stop_ids_.end(), id);
-}
-
 void Continuation::give(const std::string& text) {
   ready_ += text;
   result_.text += text;
@@ -100,19 +95,19 @@ void Continuation::tell_logprobs(size_t n_bytes) {
 
 // A stop id is not part of the result; the ids of a stop string are, but not its text. n_predict
 // counts the tokens of the result.
-template <class Sample>
-std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const float> logits) {
+std::optional<TokenId> Continuation::next(const StepRow& logits) {
   if (finished()) return std::nullopt;
   if (options_.n_predict == 0) {
     finish(StopReason::kLength);
     return std::nullopt;
   }
-  const TokenId id = sample();
+  const TokenId id = logits.best.empty() ? chain_.sample(logits.whole, history_)
+                                         : chain_.sample_best(logits.best, history_);
   // A sampler of the application may have made any candidates.
   LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size_,
                "[sampler] token id {} is not in the vocabulary [0, {})", id, vocab_size_);
   ++result_.timings.n_generated;
-  if (is_stop(id)) {
+  if (std::ranges::binary_search(stop_ids_, id)) {
     result_.stop_id = id;
     finish(StopReason::kEndOfText);
     return std::nullopt;
@@ -124,7 +119,7 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
         {result_.text.size() + matcher_.held().size(),
          options_.logprobs_after_sampling
              ? candidate_logprobs(chain_.candidates(), id, options_.n_logprobs, tokenizer_.get())
-             : token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get())});
+             : token_logprobs(logits.whole, id, options_.n_logprobs, tokenizer_.get())});
   }
   // A padded embedding has more rows than the tokenizer has tokens; those rows have no text.
   if (decoder_ && id < tokenizer_->vocab_size()) give(matcher_.push(decoder_->push(id)));
@@ -137,14 +132,6 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
     finish(StopReason::kRepetition);
   }
   return id;
-}
-
-std::optional<TokenId> Continuation::next(std::span<const float> logits) {
-  return next_token([&] { return chain_.sample(logits, history_); }, logits);
-}
-
-std::optional<TokenId> Continuation::next_best(std::span<const Candidate> best) {
-  return next_token([&] { return chain_.sample_best(best, history_); }, {});
 }
 
 // Log-probabilities of the model's own distribution need its sum.

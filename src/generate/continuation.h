@@ -40,12 +40,10 @@ class Continuation {
   // Called again when a chat shortens its prompt in the middle of an answer.
   void set_prompt(int64_t n, int64_t n_dropped_messages);
 
-  // Samples from `logits` [vocab_size] of the sequence's last token. Returns the token that was
-  // added to the text; the caller must evaluate it before the next call. Returns nothing when the
-  // text has ended.
-  std::optional<TokenId> next(std::span<const float> logits);
-  // The same from the n_best() best logits, or more of them, best first.
-  std::optional<TokenId> next_best(std::span<const Candidate> best);
+  // Samples from the logits of the sequence's last token: all, or at least the n_best() best.
+  // Returns the token that was added to the text; the caller must evaluate it before the next call.
+  // Returns nothing when the text has ended.
+  std::optional<TokenId> next(const StepRow& logits);
   // How many of the best logits are enough; 0: all are wanted.
   int64_t n_best() const;
   // Ends the continuation from outside.
@@ -71,10 +69,6 @@ class Continuation {
   GenerationTimings& timings() { return result_.timings; }
 
  private:
-  bool is_stop(TokenId id) const;
-  // `sample` chooses an id; `logits` are empty when only the best are known.
-  template <class Sample>
-  std::optional<TokenId> next_token(Sample&& sample, std::span<const float> logits);
   void give(const std::string& text);
   void tell_logprobs(size_t n_bytes);
 

@@ -18,19 +18,11 @@ Pooling model_pooling(const Checkpoint& checkpoint) {
   const std::string key = fmt::format(
       "{}.pooling_type", checkpoint.metadata.string("general.architecture").value_or(""));
   const int64_t type = checkpoint.metadata.integer(key).value_or(0);
-  switch (type) {
-    case 0:  // none is stated
-    case 1:
-      return Pooling::kMean;
-    case 2:
-      return Pooling::kFirst;
-    case 3:
-      return Pooling::kLast;
-    default:
-      throw UnsupportedError(
-          fmt::format("{}: {} is {}; Limpid pools by mean (1), cls (2) or last (3)",
-                      checkpoint.path, key, type));
-  }
+  if (type == 0 || type == 1) return Pooling::kMean;  // 0: none is stated
+  if (type == 2) return Pooling::kFirst;
+  if (type == 3) return Pooling::kLast;
+  throw UnsupportedError(fmt::format("{}: {} is {}; Limpid pools by mean (1), cls (2) or last (3)",
+                                     checkpoint.path, key, type));
 }
 
 EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling,
@@ -51,12 +43,12 @@ EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, 
 }
 
 // After a preemption the tokens are evaluated again, so their rows occur twice.
-void EmbeddingTask::on_row(int64_t position, std::span<const float> row) {
-  sum_.resize(row.size());
+void EmbeddingTask::on_row(int64_t position, const StepRow& row) {
+  sum_.resize(row.whole.size());
   const bool wanted = pooling_ == Pooling::kLast ||
                       (position == next_ && (pooling_ == Pooling::kMean || position == 0));
   if (wanted) {
-    for (size_t i = 0; i < row.size(); ++i) sum_[i] += row[i];
+    for (size_t i = 0; i < row.whole.size(); ++i) sum_[i] += row.whole[i];
     next_ = position + 1;
   }
   if (position + 1 == n_wanted_) give();

@@ -36,7 +36,7 @@ class EmbeddingTask final : public Task {
                 CancelToken cancel, OnEnd on_end, std::shared_ptr<const AdapterMix> mix = nullptr);
 
  private:
-  void on_row(int64_t position, std::span<const float> row) override;
+  void on_row(int64_t position, const StepRow& row) override;
   void on_stop(std::exception_ptr error) override;
   bool is_cancelled() const override { return cancel_.cancelled(); }
   void give();

@@ -49,13 +49,11 @@ std::string plan_note(const MemoryPlan& plan) {
 }
 
 SchedulerOptions scheduler_options(const OpenOptions& options, const MemoryPlan& plan) {
-  SchedulerOptions scheduler;
-  scheduler.n_batch = options.n_batch;
-  scheduler.k_dtype = cache_dtype(options.cache_type_k);
-  scheduler.v_dtype = cache_dtype(options.cache_type_v);
-  scheduler.check_memory = options.check_memory;
-  scheduler.plan_note = plan_note(plan);
-  return scheduler;
+  return {.n_batch = options.n_batch,
+          .k_dtype = cache_dtype(options.cache_type_k),
+          .v_dtype = cache_dtype(options.cache_type_v),
+          .check_memory = options.check_memory,
+          .plan_note = plan_note(plan)};
 }
 
 // Model::load; where a device has no memory, the error names the plan.
@@ -63,9 +61,7 @@ std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint,
                             std::unique_ptr<Executor> executor, const MemoryPlan& plan,
                             const OpenOptions& options) {
   bool is_cancelled = false;
-  LoadOptions load;
-  load.n_ctx = plan.n_ctx;
-  load.first_layer_in_file = plan.first_layer_in_file;
+  LoadOptions load{.n_ctx = plan.n_ctx, .first_layer_in_file = plan.first_layer_in_file};
   load.progress = [&](uint64_t done, uint64_t total) {
     is_cancelled = options.progress && !options.progress(done, total);
     return !is_cancelled;

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "executor/executors.h"

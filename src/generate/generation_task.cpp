@@ -68,26 +68,14 @@ void GenerationTask::tell_prompt(int64_t position, std::span<const float> logits
   ++n_prompt_told_;
 }
 
-void GenerationTask::on_row(int64_t position, std::span<const float> logits) {
-  if (first_row_ == 0) tell_prompt(position, logits);
+void GenerationTask::on_row(int64_t position, const StepRow& logits) {
+  if (first_row_ == 0) tell_prompt(position, logits.whole);
   if (position + 1 < n_wanted_) return;
-  begin_token();
-  end_token(continuation_.next(logits));
-}
-
-void GenerationTask::on_best(int64_t /*position*/, std::span<const Candidate> best) {
-  begin_token();
-  end_token(continuation_.next_best(best));
-}
-
-void GenerationTask::begin_token() {
   first_row_ = kNoRows;
   n_best_ = continuation_.n_best();
   on_progress();
   measure();
-}
-
-void GenerationTask::end_token(std::optional<TokenId> token) {
+  const std::optional<TokenId> token = continuation_.next(logits);
   if (token && !continuation_.finished()) extend(*token);
   give_text();
   if (continuation_.finished()) end(nullptr);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -44,14 +43,10 @@ class GenerationTask final : public Task {
  private:
   void on_start() override;
   void on_progress() override;
-  void on_row(int64_t position, std::span<const float> logits) override;
-  void on_best(int64_t position, std::span<const Candidate> best) override;
+  void on_row(int64_t position, const StepRow& logits) override;
   void on_stop(std::exception_ptr error) override;
   bool is_cancelled() const override { return continuation_.options().cancel.cancelled(); }
   void tell_prompt(int64_t position, std::span<const float> logits);
-  // Before the token of the answer is chosen, and after.
-  void begin_token();
-  void end_token(std::optional<TokenId> token);
   void extend(TokenId token);
   void measure();
   void give_text();

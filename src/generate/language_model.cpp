@@ -16,9 +16,8 @@ const MemoryPlan& LanguageModel::memory_plan() const { return engine_->memory_pl
 namespace {
 
 EncodeOptions encode_options(bool add_special, bool parse_special) {
-  EncodeOptions options;
-  options.add_special = add_special;
-  options.special.allow = parse_special ? SpecialTokens::Allow::kAll : SpecialTokens::Allow::kNone;
+  EncodeOptions options{.add_special = add_special};
+  if (parse_special) options.special.allow = SpecialTokens::Allow::kAll;
   return options;
 }
 

@@ -27,26 +27,27 @@ std::string part_text(const DevicePlan& part, int64_t n_ctx) {
                      mebibytes(part.activations));
 }
 
+constexpr const char* kAdvice =
+    "a smaller context (OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of "
+    "fewer bits";
+
 // What check_memory_plan says; "" for a plan that fits.
 std::string problem_of(const MemoryPlan& plan) {
   const bool is_shared = plan.devices.size() > 1;
   for (const DevicePlan& part : plan.devices) {
     if (part.available == 0 || part.allocated() <= part.available) continue;
     return fmt::format(
-        "{} {} of memory ({}), but {} are available: use {}a smaller context "
-        "(OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of fewer bits",
+        "{} {} of memory ({}), but {} are available: use {}{}",
         is_shared ? fmt::format("layers {} to {} on {} need", part.first_layer, part.end_layer - 1,
                                 part.device)
                   : "the model needs",
         mebibytes(part.allocated()), part_text(part, plan.n_ctx), mebibytes(part.available),
-        is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : "");
+        is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : "", kAdvice);
   }
   if (!plan.shares_memory || plan.available == 0 || plan.allocated() <= plan.available) return "";
   return fmt::format(
-      "the model needs {} of the memory that both devices have ({}), but {} are available: use a "
-      "smaller context (OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of "
-      "fewer bits",
-      mebibytes(plan.allocated()), plan_text(plan), mebibytes(plan.available));
+      "the model needs {} of the memory that both devices have ({}), but {} are available: use {}",
+      mebibytes(plan.allocated()), plan_text(plan), mebibytes(plan.available), kAdvice);
 }
 
 // The moments of a step at which most activations are alive, as numbers of columns (StepSize). They

@@ -111,8 +111,6 @@ Scheduler::Usage Scheduler::usage() const {
   const std::lock_guard lock(submitted_mutex_);
   Usage usage = usage_;
   usage.n_waiting += std::ssize(submitted_);
-  usage.n_passes = n_passes_;
-  usage.n_in_passes = n_in_passes_;
   return usage;
 }
 
@@ -268,7 +266,8 @@ void Scheduler::preempt(Task& task) {
   cache_->remove_sequence(*task.sequence_);
   task.sequence_.reset();
   task.n_stored_ = task.n_adopted_ = 0;
-  ++n_preempted_;
+  const std::lock_guard lock(submitted_mutex_);
+  ++usage_.n_preempted;
 }
 
 // A pass has one kind of result and one mix of adapters. Within a pass the items keep their order:
@@ -293,14 +292,12 @@ void Scheduler::evaluate(std::span<const Item> items) {
   const Stopwatch stopwatch;
   try {
     rows = run_step(items);
-    ++n_passes_;
-    n_in_passes_ += std::ssize(items);
   } catch (...) {
     if (items.size() == 1) return stop(*items.front().task, std::current_exception());
     for (const Item& item : items) evaluate({&item, 1});
     return;
   }
-  learn_speed(items, stopwatch.seconds());
+  count_pass(items, stopwatch.seconds());
   deliver(items, rows);
 }
 
@@ -348,9 +345,9 @@ void Scheduler::deliver(std::span<const Item> items, const Rows& rows) {
       if (n_rows == 0) task.on_progress();
       for (int64_t position = task.n_stored_ - n_rows; at < end; ++position, at += rows.width) {
         if (rows.best.empty()) {
-          task.on_row(position, rows.whole.subspan(at, rows.width));
+          task.on_row(position, {rows.whole.subspan(at, rows.width), {}});
         } else {
-          task.on_best(position, std::span(rows.best).subspan(at, rows.width));
+          task.on_row(position, {{}, std::span(rows.best).subspan(at, rows.width)});
         }
       }
     } catch (...) {
@@ -360,10 +357,13 @@ void Scheduler::deliver(std::span<const Item> items, const Rows& rows) {
   }
 }
 
-void Scheduler::learn_speed(std::span<const Item> items, double seconds) {
+void Scheduler::count_pass(std::span<const Item> items, double seconds) {
   int64_t n_prompt = 0;
   for (const Item& item : items) n_prompt += item.n_tokens > 1 ? item.n_tokens : 0;
   speed_.learn(seconds, n_prompt, std::ssize(items) > 1);
+  const std::lock_guard lock(submitted_mutex_);
+  ++usage_.n_passes;
+  usage_.n_in_passes += std::ssize(items);
 }
 
 // ---- the end of a task --------------------------------------------------------------------------
@@ -390,7 +390,6 @@ void Scheduler::publish_usage() {
   const std::lock_guard lock(submitted_mutex_);
   usage_.n_running = n_running();
   usage_.n_waiting = std::ssize(active_) - usage_.n_running;
-  usage_.n_preempted = n_preempted_;
   if (!cache_) return;
   usage_.n_blocks = cache_->n_blocks();
   usage_.n_free_blocks = cache_->n_free_blocks();

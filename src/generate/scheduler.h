@@ -18,7 +18,6 @@
 // equal to the bit.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -39,6 +38,13 @@
 
 namespace limpid {
 
+// What a step gives for a token: its logits [vocab_size] or its hidden state [d_model]; or only the
+// best of the logits, best first, of which one that is not finite counts as the best.
+struct StepRow {
+  std::span<const float> whole{};
+  std::span<const Candidate> best{};  // empty if `whole` is not
+};
+
 // A sequence of tokens that the scheduler evaluates: tokens [n_stored, n_wanted) are waiting. While
 // a task is submitted only the thread that ticks may touch it; otherwise only its owner.
 class Task {
@@ -58,14 +64,11 @@ class Task {
   virtual void on_start() {}
   // More waiting tokens are in the cache, and others still wait.
   virtual void on_progress() {}
-  // The logits [vocab_size] after tokens[position] (or its hidden state [d_model]), valid during
-  // the call. Called for the last wanted token, and for each one from `first_row_` on. May add
-  // tokens or replace them. An exception ends only this task, with a call of on_stop.
-  virtual void on_row(int64_t position, std::span<const float> row) = 0;
-  // The same with only the best of the logits, best first, at least n_best_ of them; a logit that
-  // is not finite counts as the best. Called instead of on_row for a task with n_best_ > 0, where
-  // that is cheaper.
-  virtual void on_best(int64_t /*position*/, std::span<const Candidate> /*best*/) {}
+  // The row of tokens[position], valid during the call. Called for the last wanted token, and for
+  // each one from `first_row_` on. A task with n_best_ > 0 gets only the best logits, at least
+  // n_best_ of them, where that is cheaper. May add tokens or replace them. An exception ends only
+  // this task, with a call of on_stop.
+  virtual void on_row(int64_t position, const StepRow& row) = 0;
   // The task was cancelled (no error) or failed before all wanted tokens were evaluated.
   virtual void on_stop(std::exception_ptr error) = 0;
   // Whether the work can end before it is complete.
@@ -194,7 +197,7 @@ class Scheduler {
   };
   Rows run_step(std::span<const Item> items);
   void deliver(std::span<const Item> items, const Rows& rows);
-  void learn_speed(std::span<const Item> items, double seconds);
+  void count_pass(std::span<const Item> items, double seconds);
   void stop(Task& task, std::exception_ptr error);
   void drop_completed();
   void publish_usage();
@@ -205,16 +208,13 @@ class Scheduler {
 
   mutable std::mutex submitted_mutex_;  // of these two; never held during a tick
   std::vector<std::shared_ptr<Task>> submitted_;
-  Usage usage_;
-  // A pass is counted before its results are delivered.
-  std::atomic<int64_t> n_passes_ = 0, n_in_passes_ = 0;
+  Usage usage_;  // a pass is counted before its results are delivered
 
   StepMutex tick_mutex_;  // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;
   int64_t n_reserved_blocks_ = 0;
   std::vector<std::shared_ptr<Task>> active_;  // in order of arrival
   std::vector<Item> items_;
-  int64_t n_preempted_ = 0;
   int64_t n_ticks_ = 0;
   StepSpeed speed_;
 };

@@ -74,17 +74,12 @@ void Session::State::forget_logits() {
   best_.clear();
 }
 
-void Session::State::on_row(int64_t position, std::span<const float> logits) {
+void Session::State::on_row(int64_t position, const StepRow& row) {
   if (position + 1 == n_wanted_) {
-    best_.clear();
-    logits_.assign(logits.begin(), logits.end());
+    logits_.assign(row.whole.begin(), row.whole.end());
+    best_.assign(row.best.begin(), row.best.end());
   }
-  if (*look_ && position >= first_row_) (*look_)(position, logits);
-}
-
-void Session::State::on_best(int64_t /*position*/, std::span<const Candidate> best) {
-  logits_.clear();
-  best_.assign(best.begin(), best.end());
+  if (*look_ && position >= first_row_) (*look_)(position, row.whole);
 }
 
 void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel, const LookAtLogits& look,

@@ -1,7 +1,5 @@
 #include "generate/session_stream.h"
 
-#include <utility>
-
 #include "base/stopwatch.h"
 
 namespace limpid {
@@ -76,8 +74,8 @@ void SessionStream::evaluate_and_sample() {
     session_->evaluate_pending(continuation_.n_best());
   }
   const std::span<const Candidate> best = session_->best();
-  session_->set_pending(best.empty() ? continuation_.next(session_->logits())
-                                     : continuation_.next_best(best));
+  session_->set_pending(
+      continuation_.next(best.empty() ? StepRow{session_->logits(), {}} : StepRow{{}, best}));
 }
 
 // Works until some text is ready. A token may give none, for instance when it has only a part of a

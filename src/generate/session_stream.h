@@ -63,8 +63,7 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
   bool is_lent = false;  // to a stream that is open
 
  private:
-  void on_row(int64_t position, std::span<const float> logits) override;
-  void on_best(int64_t position, std::span<const Candidate> best) override;
+  void on_row(int64_t position, const StepRow& row) override;
   void forget_logits();
   void on_stop(std::exception_ptr error) override { error_ = std::move(error); }
   bool is_cancelled() const override { return cancel_ != nullptr && cancel_->cancelled(); }

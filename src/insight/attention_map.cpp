@@ -9,20 +9,17 @@
 #include "insight/row_kernels.h"
 
 namespace limpid {
-namespace {
 
 constexpr int64_t kMostTiles = 16;  // along one side of the small picture
-
-}  // namespace
 
 AttentionMap::AttentionMap(int64_t n_tokens, int64_t n_kept)
     : n_tokens_(n_tokens),
       n_kept_(std::min(n_kept, std::max<int64_t>(n_tokens - 1, 0))),
       n_tiles_(std::min(n_tokens, kMostTiles)),
-      tiles_(static_cast<size_t>(n_tiles_ * n_tiles_)) {
-  first_.reserve(static_cast<size_t>(n_tokens));
-  kept_.reserve(static_cast<size_t>(n_tokens * n_kept_));
-  column_maxima_.reserve(static_cast<size_t>(n_tokens));
+      tiles_(size_of(n_tiles_ * n_tiles_)) {
+  first_.reserve(size_of(n_tokens));
+  kept_.reserve(size_of(n_tokens * n_kept_));
+  column_maxima_.reserve(size_of(n_tokens));
 }
 
 std::vector<int32_t> earlier_copies(std::span<const int32_t> token_ids) {
@@ -42,28 +39,27 @@ void AttentionMap::add_row(std::span<const float> weights, std::span<const int32
   const auto t = static_cast<int64_t>(first_.size());
   double same = 0;
   double after_same = 0;
-  const int32_t last_copy = copies[static_cast<size_t>(t)];
-  for (int32_t s = last_copy; s >= 0; s = copies[static_cast<size_t>(s)]) {
-    same += weights[static_cast<size_t>(s)];
-    after_same += weights[static_cast<size_t>(s) + 1];
+  const int32_t last_copy = copies[size_of(t)];
+  for (int32_t s = last_copy; s >= 0; s = copies[size_of(s)]) {
+    same += weights[size_of(s)];
+    after_same += weights[size_of(s) + 1];
   }
   first_.push_back(weights[0]);
-  to_itself_.add(weights[static_cast<size_t>(t)]);
+  sums_.itself += weights[size_of(t)];
   if (t > 0) {
-    to_first_.add(weights[0]);
-    to_previous_.add(weights[static_cast<size_t>(t - 1)]);
+    sums_.first += weights[0];
+    sums_.previous += weights[size_of(t - 1)];
   }
-  if (last_copy >= 0) {
-    to_same_.add(same);
-    to_after_same_.add(after_same);
-  }
+  sums_.same += same;
+  sums_.after_same += after_same;
+  if (last_copy >= 0) ++n_copies_;
   add_strongest(weights);
   add_tiles(weights);
 }
 
 // The search for the strongest begins behind column 0, whose weight is kept apart.
 void AttentionMap::add_strongest(std::span<const float> weights) {
-  const size_t end = kept_.size() + static_cast<size_t>(n_kept_);
+  const size_t end = kept_.size() + size_of(n_kept_);
   Ranking strongest(n_kept_);
   strongest.offer_all(weights.data() + 1, std::ssize(weights) - 1, 1);
   for (const auto& [weight, column] : strongest.kept())
@@ -85,20 +81,22 @@ void AttentionMap::add_tiles(std::span<const float> weights) {
   const auto columns = column_maxima_.begin();
   for (int64_t i = 0, begin = 0; begin <= t; ++i) {  // column s belongs to s * n_tiles / n_tokens
     const int64_t end = std::min(t + 1, ((i + 1) * n_tokens_ + n_tiles_ - 1) / n_tiles_);
-    tiles_[static_cast<size_t>(tile_row * n_tiles_ + i)] =
-        *std::max_element(columns + begin, columns + end);
+    tiles_[size_of(tile_row * n_tiles_ + i)] = *std::max_element(columns + begin, columns + end);
     begin = end;
   }
   column_maxima_.clear();
 }
 
 std::span<const AttentionMap::Kept> AttentionMap::row(int64_t t) const {
-  return std::span(kept_).subspan(static_cast<size_t>(t * n_kept_), static_cast<size_t>(n_kept_));
+  return std::span(kept_).subspan(size_of(t * n_kept_), size_of(n_kept_));
 }
 
 HeadHabits AttentionMap::habits() const {
-  return {to_first_.value(), to_itself_.value(), to_previous_.value(), to_same_.value(),
-          to_after_same_.value()};
+  const int64_t n_rows = std::ssize(first_);
+  const auto mean = [](double sum, int64_t n) { return n > 0 ? sum / static_cast<double>(n) : 0; };
+  return {mean(sums_.first, n_rows - 1), mean(sums_.itself, n_rows),
+          mean(sums_.previous, n_rows - 1), mean(sums_.same, n_copies_),
+          mean(sums_.after_same, n_copies_)};
 }
 
 // The scores of all rows are one product of matrices, Q K^T. The product also computes scores that
@@ -109,7 +107,7 @@ void attention_weights(const AttentionRows& rows, std::vector<float>& scratch,
                        std::span<float> weights) {
   const Kernels& kernels = *choose_isa("").kernels;
   ThreadPool alone(1);
-  scratch.resize(static_cast<size_t>(multiply_scratch_floats(1)));
+  scratch.resize(size_of(multiply_scratch_floats(1)));
   MatrixProduct scores;  // q . k for all keys, also those that a row does not see
   scores.right = rows.keys;
   scores.right_stride = rows.key_stride;

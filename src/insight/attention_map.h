@@ -54,16 +54,6 @@ class AttentionMap {
   HeadHabits habits() const;
 
  private:
-  struct Mean {
-    double sum = 0;
-    int64_t n = 0;
-    void add(double value) {
-      sum += value;
-      ++n;
-    }
-    double value() const { return n > 0 ? sum / static_cast<double>(n) : 0; }
-  };
-
   void add_strongest(std::span<const float> weights);
   void add_tiles(std::span<const float> weights);
 
@@ -74,7 +64,8 @@ class AttentionMap {
   std::vector<Kept> kept_;  // [n_rows, n_kept]
   std::vector<float> tiles_;
   std::vector<float> column_maxima_;  // [n_rows], over the rows of the current row of tiles
-  Mean to_first_, to_itself_, to_previous_, to_same_, to_after_same_;
+  HeadHabits sums_;                   // of the weights whose means are the habits
+  int64_t n_copies_ = 0;              // rows whose token occurred before
 };
 
 // Queries of one head at consecutive positions, and the keys that they see.

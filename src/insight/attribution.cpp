@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <unordered_map>
 
@@ -16,71 +17,11 @@ namespace {
 
 constexpr int64_t kRowsAtOnce = 16;
 
-// One row of a matrix of any type as f32: of the output matrix, the w_v of one token.
-std::vector<float> decoded_row(const WeightSource& source, const StoredRows& rows, int64_t row) {
-  std::vector<float> values(static_cast<size_t>(source.tensor.shape.cols()));
-  decode_row(source.tensor.dtype, rows.row(row), values);
-  return values;
+double mean_of(const auto& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
 }  // namespace
-
-// The final norm and the output matrix as directions in the residual stream. What a direction owes
-// to the token, g * w_v, is kept apart from the scale s, which it owes to the stream: a text says
-// many tokens more than once, and their logits share one direction.
-class Attributor::Readout {
- public:
-  Readout(const Model& model, const ProbeExecutor& probe, int32_t against)
-      : spec_(model.spec()),
-        against_(against),
-        is_centred_(spec_.norm == NormKind::kLayer),
-        head_(probe.source(model.weights().output)),
-        head_rows_(head_) {
-    const DecoderWeights& weights = model.weights();
-    if (weights.output_norm) gain_ = decode_vector(probe.source(weights.output_norm));
-    if (weights.output_norm_bias) bias_ = decode_vector(probe.source(weights.output_norm_bias));
-  }
-
-  int32_t against() const { return against_; }
-
-  // u / s for the logit of `token`; and b . w_v.
-  std::vector<float> direction(int32_t token, double& norm_bias) const {
-    std::vector<float> u = decoded_row(head_, head_rows_, token);  // w_v
-    if (against_ >= 0) {
-      const std::vector<float> other = decoded_row(head_, head_rows_, against_);
-      for (size_t i = 0; i < u.size(); ++i) u[i] -= other[i];
-    }
-    norm_bias = bias_.empty() ? 0 : dot_f64(u, bias_);
-    if (gain_.empty()) return u;  // the model has no final norm
-    const auto n = static_cast<double>(u.size());
-    std::vector<double> weighted(u.size());  // g * w_v
-    for (size_t i = 0; i < u.size(); ++i) weighted[i] = static_cast<double>(gain_[i]) * u[i];
-    // (c - mean(c)) . a = c . (a - mean(a))
-    const double offset =
-        is_centred_ ? std::accumulate(weighted.begin(), weighted.end(), 0.0) / n : 0;
-    for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<float>(weighted[i] - offset);
-    return u;
-  }
-
-  // s, where the final norm reads `stream` [d_model].
-  double scale(std::span<const float> stream) const {
-    if (gain_.empty()) return 1;
-    const auto n = static_cast<double>(stream.size());
-    const double mean = is_centred_ ? std::accumulate(stream.begin(), stream.end(), 0.0) / n : 0;
-    double squares = 0;
-    for (const float x : stream) squares += (x - mean) * (x - mean);
-    return 1 / std::sqrt(squares / n + static_cast<double>(spec_.norm_eps));
-  }
-
- private:
-  const DecoderSpec& spec_;
-  const int32_t against_;
-  const bool is_centred_;
-  const WeightSource& head_;
-  StoredRows head_rows_;
-  std::vector<float> gain_;
-  std::vector<float> bias_;
-};
 
 double Attribution::sum() const {
   double sum = embedding + norm_bias + rounding;
@@ -90,14 +31,14 @@ double Attribution::sum() const {
 }
 
 LayerRows::LayerRows(int64_t n_layers, int64_t most_numbers, ThreadPool& pool)
-    : most_numbers_(static_cast<size_t>(most_numbers)),
-      room_(static_cast<size_t>(n_layers) * most_numbers_ * sizeof(float)),
-      sizes_(static_cast<size_t>(n_layers)) {
+    : most_numbers_(size_of(most_numbers)),
+      room_(size_of(n_layers) * most_numbers_ * sizeof(float)),
+      sizes_(size_of(n_layers)) {
   constexpr int64_t kPage = 4096 / sizeof(float);
   constexpr int64_t kTouchedAtOnce = (2 << 20) / sizeof(float);
   const std::span<float> room = room_.as<float>();
   pool.for_ranges(std::ssize(room), kTouchedAtOnce, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; i += kPage) room[static_cast<size_t>(i)] = 0;
+    for (int64_t i = begin; i < end; i += kPage) room[size_of(i)] = 0;
   });
 }
 
@@ -120,13 +61,49 @@ Attributor::Attributor(const Model& model, const ProbeExecutor& probe, ThreadPoo
       spec_(model.spec()),
       pool_(pool),
       width_(spec_.n_heads * spec_.head_dim),
-      readout_(std::make_unique<Readout>(model, probe, against)),
-      wo_(static_cast<size_t>(spec_.d_model * width_)),
-      scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
-Attributor::~Attributor() = default;
+      against_(against),
+      is_centred_(spec_.norm == NormKind::kLayer),
+      head_(probe.source(model.weights().output)),
+      head_rows_(head_),
+      wo_(size_of(spec_.d_model * width_)),
+      scratch_(size_of(multiply_scratch_floats(pool.size()))) {
+  const DecoderWeights& weights = model.weights();
+  if (weights.output_norm) gain_ = decode_vector(probe.source(weights.output_norm));
+  if (weights.output_norm_bias) bias_ = decode_vector(probe.source(weights.output_norm_bias));
+}
+
+std::vector<float> Attributor::output_row(int32_t token) const {
+  std::vector<float> values(size_of(head_.tensor.shape.cols()));
+  decode_row(head_.tensor.dtype, head_rows_.row(token), values);
+  return values;
+}
+
+// What a direction owes to the token, g * w_v, is kept apart from the scale s, which it owes to the
+// stream: a text says many tokens more than once, and their logits share one direction.
+std::vector<float> Attributor::direction_of_logit(int32_t token, double& norm_bias) const {
+  std::vector<float> u = output_row(token);  // w_v
+  if (against_ >= 0) std::ranges::transform(u, output_row(against_), u.begin(), std::minus());
+  norm_bias = bias_.empty() ? 0 : dot_f64(u, bias_);
+  if (gain_.empty()) return u;             // the model has no final norm
+  std::vector<double> weighted(u.size());  // g * w_v
+  for (size_t i = 0; i < u.size(); ++i) weighted[i] = static_cast<double>(gain_[i]) * u[i];
+  // (c - mean(c)) . a = c . (a - mean(a))
+  const double offset = is_centred_ ? mean_of(weighted) : 0;
+  for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<float>(weighted[i] - offset);
+  return u;
+}
+
+double Attributor::scale(std::span<const float> stream) const {
+  if (gain_.empty()) return 1;
+  const double mean = is_centred_ ? mean_of(stream) : 0;
+  double squares = 0;
+  for (const float x : stream) squares += (x - mean) * (x - mean);
+  return 1 / std::sqrt(squares / static_cast<double>(stream.size()) +
+                       static_cast<double>(spec_.norm_eps));
+}
 
 std::span<const float> Attributor::direction(int64_t row) const {
-  return row_of(directions_, direction_of_[static_cast<size_t>(row)], spec_.d_model);
+  return row_of(directions_, direction_of_[size_of(row)], spec_.d_model);
 }
 
 void Attributor::begin(std::span<const int32_t> tokens) {
@@ -143,21 +120,20 @@ void Attributor::begin(std::span<const int32_t> tokens) {
     if (is_new) different.push_back(token);
     direction_of_.push_back(at->second);
   }
-  directions_.resize(different.size() * static_cast<size_t>(spec_.d_model));
+  directions_.resize(different.size() * size_of(spec_.d_model));
   std::vector<double> norm_biases(different.size());
   pool_.for_each(std::ssize(different), 1, [&](int64_t i) {
-    const auto at = static_cast<size_t>(i);
-    std::ranges::copy(readout_->direction(different[at], norm_biases[at]),
+    const auto at = size_of(i);
+    std::ranges::copy(direction_of_logit(different[at], norm_biases[at]),
                       directions_.begin() + i * spec_.d_model);
   });
-  const auto n_layers = static_cast<size_t>(spec_.n_layers);
+  const auto n_layers = size_of(spec_.n_layers);
   pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
-    Attribution& attribution = attributions_[static_cast<size_t>(row)];
-    attribution.token = tokens[static_cast<size_t>(row)];
-    attribution.against = readout_->against();
-    attribution.norm_bias =
-        norm_biases[static_cast<size_t>(direction_of_[static_cast<size_t>(row)])];
-    attribution.heads.resize(n_layers * static_cast<size_t>(spec_.n_heads));
+    Attribution& attribution = attributions_[size_of(row)];
+    attribution.token = tokens[size_of(row)];
+    attribution.against = against_;
+    attribution.norm_bias = norm_biases[size_of(direction_of_[size_of(row)])];
+    attribution.heads.resize(n_layers * size_of(spec_.n_heads));
     attribution.attention_rest.resize(n_layers);
     attribution.mlps.resize(n_layers);
   });
@@ -169,19 +145,18 @@ void Attributor::see(Place place, int64_t layer, std::span<const float> values) 
   if (n_rows_ == 0) return;
   const int64_t n_cols = std::ssize(values) / n_rows_;
   if (last_is_open_) {
-    const auto last = values.last(static_cast<size_t>(n_cols));
+    const auto last = values.last(size_of(n_cols));
     last_rows_.push_back({place, layer, {last.begin(), last.end()}});
   }
   if (attributions_.empty()) return;
   if (place == Place::kAttnHeads) return add_heads(layer, values);
-  const auto at = static_cast<size_t>(std::max<int64_t>(layer, 0));
+  const auto at = size_of(std::max<int64_t>(layer, 0));
   pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
     const double part = dot_f64(row_of(values, row, n_cols), direction(row));
-    Attribution& attribution = attributions_[static_cast<size_t>(row)];
+    Attribution& attribution = attributions_[size_of(row)];
     if (place == Place::kEmbedding) attribution.embedding = part;
     if (place == Place::kAttnOutput)
-      attribution.attention_rest[at] =
-          static_cast<float>(part - of_heads_[static_cast<size_t>(row)]);
+      attribution.attention_rest[at] = static_cast<float>(part - of_heads_[size_of(row)]);
     if (place == Place::kFfnOutput) attribution.mlps[at] = static_cast<float>(part);
   });
 }
@@ -193,7 +168,7 @@ void Attributor::see(Place place, int64_t layer, std::span<const float> values) 
 void Attributor::add_heads(int64_t layer, std::span<const float> heads) {
   decode_output_projection(layer);
   const int64_t n_directions = std::ssize(directions_) / spec_.d_model;
-  in_heads_.resize(static_cast<size_t>(n_directions * width_));
+  in_heads_.resize(size_of(n_directions * width_));
   of_heads_.resize(attributions_.size());
   MatrixProduct product;
   product.right = wo_.data();
@@ -204,45 +179,42 @@ void Attributor::add_heads(int64_t layer, std::span<const float> heads) {
            scratch_.data());
   pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
     const auto z = row_of(heads, row, width_);
-    const auto u = row_of(in_heads_, direction_of_[static_cast<size_t>(row)], width_);
-    float* parts = attributions_[static_cast<size_t>(row)].heads.data() + layer * spec_.n_heads;
+    const auto u = row_of(in_heads_, direction_of_[size_of(row)], width_);
+    float* parts = attributions_[size_of(row)].heads.data() + layer * spec_.n_heads;
     double sum = 0;
     for (int64_t head = 0; head < spec_.n_heads; ++head) {
       const double part = dot_f64(row_of(z, head, spec_.head_dim), row_of(u, head, spec_.head_dim));
       parts[head] = static_cast<float>(part);
       sum += part;
     }
-    of_heads_[static_cast<size_t>(row)] = sum;
+    of_heads_[size_of(row)] = sum;
   });
 }
 
 // The output projection of the layer as f32 [d_model, width], whatever its type. Its column j says
 // where element j of the heads goes in the residual stream.
 void Attributor::decode_output_projection(int64_t layer) {
-  const WeightSource& source =
-      probe_.source(model_.weights().blocks[static_cast<size_t>(layer)].wo);
+  const WeightSource& source = probe_.source(model_.weights().blocks[size_of(layer)].wo);
   const StoredRows rows(source);
   pool_.for_each(spec_.d_model, 16, [&](int64_t i) {
-    decode_row(
-        source.tensor.dtype, rows.row(i),
-        std::span(wo_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_)));
+    decode_row(source.tensor.dtype, rows.row(i),
+               std::span(wo_).subspan(size_of(i * width_), size_of(width_)));
   });
 }
 
 // The parts so far are of u / s.
 void Attributor::finish(std::span<const float> streams, std::span<const WantedLogit> wanted) {
   pool_.for_each(std::ssize(attributions_), kRowsAtOnce, [&](int64_t row) {
-    const WantedLogit& want = wanted[static_cast<size_t>(row)];
+    const WantedLogit& want = wanted[size_of(row)];
     const auto stream = row_of(streams, row, spec_.d_model);
-    const double scale = readout_->scale(stream);
-    Attribution& attribution = attributions_[static_cast<size_t>(row)];
+    const double s = scale(stream);
+    Attribution& attribution = attributions_[size_of(row)];
     attribution.position = want.position;
     attribution.logit = want.logit;
-    attribution.rounding =
-        want.logit - attribution.norm_bias - scale * dot_f64(stream, direction(row));
-    attribution.embedding *= scale;
+    attribution.rounding = want.logit - attribution.norm_bias - s * dot_f64(stream, direction(row));
+    attribution.embedding *= s;
     for (auto* parts : {&attribution.heads, &attribution.attention_rest, &attribution.mlps}) {
-      for (float& part : *parts) part = static_cast<float>(scale * part);
+      for (float& part : *parts) part = static_cast<float>(s * part);
     }
   });
 }
@@ -255,7 +227,7 @@ std::vector<Attribution> Attributor::end(std::span<const float> streams,
     const std::vector<SeenRow> rows = std::move(last_rows_);
     begin({&wanted.back().token, 1});
     for (const auto& [place, layer, values] : rows) see(place, layer, values);
-    finish(streams.last(static_cast<size_t>(spec_.d_model)), wanted.last(1));
+    finish(streams.last(size_of(spec_.d_model)), wanted.last(1));
     all.push_back(std::move(attributions_.front()));
   }
   begin({});

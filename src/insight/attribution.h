@@ -24,7 +24,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -94,9 +93,7 @@ class Attributor {
  public:
   // The pool's threads compute; all three must live as long as this object. The logit of `against`
   // is subtracted from all logits; -1: none.
-  Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool,
-             int32_t against = -1);
-  ~Attributor();
+  Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool, int32_t against);
 
   // The activations that follow have a row for each of these tokens, whose logits are attributed.
   // The last one may be -1: not known yet. No tokens: activations are ignored.
@@ -108,13 +105,18 @@ class Attributor {
   std::vector<Attribution> end(std::span<const float> streams, std::span<const WantedLogit> wanted);
 
  private:
-  class Readout;
   struct SeenRow {
     Place place;
     int64_t layer;
     std::vector<float> values;
   };
 
+  // The w_v of a token as f32.
+  std::vector<float> output_row(int32_t token) const;
+  // u / s for the logit of `token`; and b . w_v.
+  std::vector<float> direction_of_logit(int32_t token, double& norm_bias) const;
+  // s, where the final norm reads `stream` [d_model].
+  double scale(std::span<const float> stream) const;
   std::span<const float> direction(int64_t row) const;
   void add_heads(int64_t layer, std::span<const float> heads);
   void decode_output_projection(int64_t layer);
@@ -125,7 +127,12 @@ class Attributor {
   const DecoderSpec& spec_;
   ThreadPool& pool_;
   const int64_t width_;  // of all heads
-  const std::unique_ptr<Readout> readout_;
+  const int32_t against_;
+  const bool is_centred_;     // the final norm subtracts the mean
+  const WeightSource& head_;  // the output matrix
+  const StoredRows head_rows_;
+  std::vector<float> gain_;  // of the final norm; empty: the model has none
+  std::vector<float> bias_;
 
   int64_t n_rows_ = 0;                     // of each activation
   bool last_is_open_ = false;              // the last row's token is not known

@@ -15,15 +15,11 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kChunk = 64;
-// Where a part lies and what it is called, by ModelPart::Kind. A head has its number in its name.
-struct KindOfPart {
-  Place place;
-  std::string_view name;
-};
-constexpr KindOfPart kKinds[] = {{Place::kFfnResidual, ""},
-                                 {Place::kAttnOutput, "attn"},
-                                 {Place::kAttnHeads, "H"},
-                                 {Place::kFfnOutput, "mlp"}};
+// What follows the layer in the name of a part that is not a head, and where the part lies.
+constexpr std::pair<std::string_view, Place> kParts[] = {{"", Place::kFfnResidual},
+                                                         {"attn", Place::kAttnOutput},
+                                                         {"attention", Place::kAttnOutput},
+                                                         {"mlp", Place::kFfnOutput}};
 constexpr PlaceSet kPlacesOfParts(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads,
                                   Place::kFfnOutput);
 
@@ -36,16 +32,14 @@ std::optional<int64_t> whole_number(std::string_view text) {
 // Applies one edit to the rows of a place [n, n_cols]. With x = (3, 4) and an edit of both columns:
 // keep = 0 alone gives (0, 0), ablation; keep = 0 and (5, 6) gives (5, 6), patching; keep = 1 and
 // (1, -1) gives (4, 3), steering. What is not kept is not multiplied by 0, since NaN would stay.
-void apply(const Edit& edit, std::pair<int64_t, int64_t> columns,
-           std::span<const int32_t> positions, std::span<float> values) {
+void apply(const Edit& edit, std::span<const int32_t> positions, std::span<float> values) {
   const size_t n_cols = values.size() / positions.size();
-  const auto width = size_of(columns.second - columns.first);
   for (size_t row = 0; row < positions.size(); ++row) {
     const auto found = edit.at.find(positions[row]);
     if (found == edit.at.end() && !edit.at.empty()) continue;
     const std::vector<float>& added = edit.at.empty() ? edit.everywhere : found->second;
-    float* x = values.data() + row * n_cols + columns.first;
-    for (size_t j = 0; j < width; ++j)
+    const std::span<float> x = edit.part.of(values.subspan(row * n_cols, n_cols));
+    for (size_t j = 0; j < x.size(); ++j)
       x[j] = (edit.keep == 0 ? 0 : edit.keep * x[j]) + (added.empty() ? 0 : added[j]);
   }
 }
@@ -57,9 +51,7 @@ void apply(const Edit& edit, std::pair<int64_t, int64_t> columns,
 class Runner {
  public:
   Runner(ContrastRun run, int64_t n_tokens)
-      : run_(std::move(run)), cache_(run_.model.make_cache(n_tokens, DType::kF32, DType::kF32)) {
-    sequence_ = cache_->add_sequence();
-  }
+      : run_(std::move(run)), cache_(run_.model.make_cache(n_tokens, DType::kF32, DType::kF32)) {}
 
   void step(std::span<const int32_t> ids) {
     streams.clear();
@@ -67,11 +59,11 @@ class Runner {
                           [this](Place, int64_t, std::span<const float> values) {
                             streams.emplace_back(values.begin(), values.end());
                           });
-    set_edits(run_.model, run_.probe, run_.edits);
+    set_edits(run_.probe, run_.edits);
     const StepItem item{sequence_, ids, StepItem::Outputs::kAll};
     const auto result = run_.model.step(*cache_, {&item, 1});
     logits.assign(result.begin(), result.end());
-    set_edits(run_.model, run_.probe, {});
+    set_edits(run_.probe, {});
   }
 
   std::vector<std::vector<float>> streams;  // the embedding, and after each block [n, d_model]
@@ -80,7 +72,7 @@ class Runner {
  private:
   ContrastRun run_;
   std::unique_ptr<KvCache> cache_;
-  SequenceId sequence_ = 0;
+  SequenceId sequence_ = cache_->add_sequence();
 };
 
 // The predictions of both runs after one token. Of logits l with log Z = log sum e^l, log p is
@@ -123,19 +115,6 @@ std::vector<Contrast::Change> largest_changes(const TwoPredictions& two, int64_t
 
 }  // namespace
 
-Place ModelPart::place() const { return kKinds[static_cast<size_t>(kind)].place; }
-
-std::pair<int64_t, int64_t> ModelPart::columns(const DecoderSpec& spec) const {
-  if (kind != Kind::kHead) return {0, spec.d_model};
-  return {head * spec.head_dim, (head + 1) * spec.head_dim};
-}
-
-std::string ModelPart::name() const {
-  if (kind == Kind::kStream) return fmt::format("L{}", layer);
-  return fmt::format("L{}.{}{}", layer, kKinds[static_cast<size_t>(kind)].name,
-                     kind == Kind::kHead ? std::to_string(head) : "");
-}
-
 std::optional<NameInLayer> name_in_layer(std::string_view name) {
   const std::string_view prefix = name.starts_with('L') ? "L" : "blk.";
   if (!name.starts_with(prefix) || name.ends_with('.')) return std::nullopt;
@@ -146,60 +125,56 @@ std::optional<NameInLayer> name_in_layer(std::string_view name) {
   return NameInLayer{*layer, name.substr(std::min(dot + 1, name.size()))};
 }
 
-std::optional<ModelPart> parse_part(std::string_view name) {
-  using Kind = ModelPart::Kind;
+std::optional<ModelPart> find_part(std::string_view name, const DecoderSpec& spec) {
   const auto named = name_in_layer(name);
   if (!named) return std::nullopt;
-  const auto [layer, rest] = *named;
-  if (rest == "attention") return ModelPart{Kind::kAttention, layer};
-  for (const Kind kind : {Kind::kStream, Kind::kAttention, Kind::kMlp}) {
-    const auto& [place, own] = kKinds[static_cast<size_t>(kind)];
-    if (rest == own || rest == place_name(place)) return ModelPart{kind, layer};
-  }
+  const auto& [layer, rest] = *named;
+  const auto* part = std::ranges::find_if(kParts, [&rest = named->rest](const auto& each) {
+    return rest == each.first || rest == place_name(each.second);
+  });
   const auto head = rest.starts_with('H') ? whole_number(rest.substr(1)) : std::nullopt;
-  if (!head) return std::nullopt;
-  return ModelPart{Kind::kHead, layer, *head};
+  if (part == std::end(kParts) && !head) return std::nullopt;
+  LIMPID_CHECK(ArgumentError, layer < spec.n_layers, "part '{}': the model has layers 0 to {}",
+               name, spec.n_layers - 1);
+  LIMPID_CHECK(ArgumentError, head.value_or(0) < spec.n_heads,
+               "part '{}': a layer has heads 0 to {}", name, spec.n_heads - 1);
+  if (!head) return ModelPart{part->second, layer};
+  return ModelPart{Place::kAttnHeads, layer, *head * spec.head_dim, spec.head_dim};
 }
 
 ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
-  const auto part = parse_part(name);
+  const auto part = find_part(name, spec);
   LIMPID_CHECK(ArgumentError, part.has_value(),
                "part '{}' is not of the form L3, L3.attn, L3.mlp or L3.H5", name);
-  LIMPID_CHECK(ArgumentError, part->layer < spec.n_layers,
-               "part '{}': the model has layers 0 to {}", name, spec.n_layers - 1);
-  LIMPID_CHECK(ArgumentError, part->head < spec.n_heads, "part '{}': a layer has heads 0 to {}",
-               name, spec.n_heads - 1);
   return *part;
 }
 
 // The positions of the rows are those of the step in progress, which the executor knows.
-void set_edits(Model& model, ProbeExecutor& probe, std::vector<Edit> edits) {
+void set_edits(ProbeExecutor& probe, std::vector<Edit> edits) {
   if (edits.empty()) return probe.set_intervention({}, {});
-  const DecoderSpec& spec = model.spec();
-  probe.set_intervention(kPlacesOfParts, [&spec, &probe, edits = std::move(edits)](
+  probe.set_intervention(kPlacesOfParts, [&probe, edits = std::move(edits)](
                                              Place place, int64_t layer, std::span<float> values) {
     bool changed = false;
     for (const Edit& edit : edits) {
-      if (edit.part.layer != layer || edit.part.place() != place) continue;
-      apply(edit, edit.part.columns(spec), probe.inputs().positions, values);
+      if (edit.part.layer != layer || edit.part.place != place) continue;
+      apply(edit, probe.inputs().positions, values);
       changed = true;
     }
     return changed;
   });
 }
 
-std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& probe,
-                                                std::span<const ModelPart> parts,
-                                                std::span<const int32_t> token_ids) {
-  std::vector<std::vector<float>> values(parts.size());
+std::vector<PartValues> values_of_parts(Model& model, ProbeExecutor& probe,
+                                        std::span<const ModelPart> parts,
+                                        std::span<const int32_t> token_ids) {
+  std::vector<PartValues> values(parts.size());
   const auto see = [&](Place place, int64_t layer, std::span<const float> seen) {
     const int64_t n_cols = std::ssize(seen) / std::ssize(token_ids);
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].layer != layer || parts[i].place() != place) continue;
-      const auto [first, end] = parts[i].columns(model.spec());
+      if (parts[i].layer != layer || parts[i].place != place) continue;
       for (int64_t row = 0; row < std::ssize(token_ids); ++row) {
-        values[i].insert(values[i].end(), seen.begin() + row * n_cols + first,
-                         seen.begin() + row * n_cols + end);
+        const auto x = parts[i].of(row_of(seen, row, n_cols));
+        values[i].emplace_back(x.begin(), x.end());
       }
     }
   };

@@ -17,22 +17,22 @@
 
 namespace limpid {
 
-// A part of a model that can be changed.
+// An activation of a model, or some of its columns. Those that can be changed have short names:
+//   L3        the residual stream after block 3
+//   L3.attn   what its attention adds
+//   L3.H5     what its head 5 read, before the output projection
+//   L3.mlp    what its MLP adds
 struct ModelPart {
-  enum class Kind : uint8_t {
-    kStream,     // "L3": the residual stream after block 3
-    kAttention,  // "L3.attn": what its attention adds
-    kHead,       // "L3.H5": what its head 5 read, before the output projection
-    kMlp,        // "L3.mlp": what its MLP adds
-  };
-  Kind kind = Kind::kStream;
-  int64_t layer = 0;
-  int64_t head = 0;  // of kHead
+  Place place = Place::kFfnResidual;
+  int64_t layer = -1;  // -1: outside the blocks
+  int64_t first_column = 0;
+  int64_t n_columns = -1;  // -1: all
 
-  Place place() const;
-  // Which of the place's columns it has: [first, end).
-  std::pair<int64_t, int64_t> columns(const DecoderSpec& spec) const;
-  std::string name() const;  // "L3.H5"
+  // Its columns of a row of the activation.
+  template <typename T>
+  std::span<T> of(std::span<T> row) const {
+    return n_columns < 0 ? row : row.subspan(size_of(first_column), size_of(n_columns));
+  }
 };
 
 // The two halves of "L3.attn" and of "blk.3.attn": the layer, and what is in it.
@@ -44,10 +44,9 @@ std::optional<NameInLayer> name_in_layer(std::string_view name);
 
 // Reads "L3.H5". "L3.attention" is "L3.attn"; the names of places (place.h) are read too where they
 // mean such a part: "L3.attn_output", "blk.3.ffn_output", "L3.ffn_residual". Nothing for other
-// texts.
-std::optional<ModelPart> parse_part(std::string_view name);
-// The same. Throws ArgumentError for other texts and for layers and heads that the model does not
-// have.
+// texts. Throws ArgumentError for layers and heads that the model does not have.
+std::optional<ModelPart> find_part(std::string_view name, const DecoderSpec& spec);
+// The same. Throws ArgumentError for other texts too.
 ModelPart model_part(std::string_view name, const DecoderSpec& spec);
 
 // A change of one part while the model runs:
@@ -63,13 +62,15 @@ struct Edit {
   std::map<int64_t, std::vector<float>> at{};  // by position
 };
 
-// Applies the edits to every step of the model until they are replaced; no edits end it.
-void set_edits(Model& model, ProbeExecutor& probe, std::vector<Edit> edits);
+// Applies the edits to every step of the probe's model until they are replaced; no edits end it.
+void set_edits(ProbeExecutor& probe, std::vector<Edit> edits);
 
-// The values of parts at each position of a text: of each part [n_tokens, columns].
-std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& probe,
-                                                std::span<const ModelPart> parts,
-                                                std::span<const int32_t> token_ids);
+// The values of a part at each position of a text.
+using PartValues = std::vector<std::vector<float>>;
+// Of each of the parts.
+std::vector<PartValues> values_of_parts(Model& model, ProbeExecutor& probe,
+                                        std::span<const ModelPart> parts,
+                                        std::span<const int32_t> token_ids);
 
 // How the second run differs from the first.
 struct Contrast {

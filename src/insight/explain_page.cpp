@@ -44,7 +44,11 @@ Number as_whole(double share) {
   return share > 0 ? static_cast<Number>(std::lround(std::min(share, 1.0) * kWhole)) : Number{0};
 }
 // Weights and tiles need no more than 256 steps: a difference of 0.4 % cannot be seen.
-uint8_t as_byte(double share) { return as_whole<uint8_t>(share); }
+std::string packed_bytes(std::span<const float> shares) {
+  std::vector<uint8_t> bytes;
+  for (const float share : shares) bytes.push_back(as_whole<uint8_t>(share));
+  return packed(bytes);
+}
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
@@ -102,31 +106,27 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
 // weights of 8: 10 kB in base64. Texts of more than 65,536 tokens need columns of 32 bits.
 template <typename Column>
 Json pack_rows(const AttentionMap& map) {
-  std::vector<uint8_t> first;
   std::vector<Column> columns;
-  std::vector<uint8_t> weights;
-  for (const float weight : map.first()) first.push_back(as_byte(weight));
+  std::vector<float> weights;
   for (int64_t t = 0; t < std::ssize(map.first()); ++t) {
     for (const AttentionMap::Kept& kept : map.row(t)) {
       columns.push_back(static_cast<Column>(std::max(kept.column, 0)));
-      weights.push_back(kept.column < 0 ? uint8_t{0} : as_byte(kept.weight));
+      weights.push_back(kept.weight);  // 0 where there is none
     }
   }
   return {{"kept", map.n_kept()},
-          {"first", packed(first)},
+          {"first", packed_bytes(map.first())},
           {"columns", packed(columns)},
-          {"weights", packed(weights)}};
+          {"weights", packed_bytes(weights)}};
 }
 
 Json pack(const AttentionMap& map) {
-  std::vector<uint8_t> tiles;
-  for (const float weight : map.tiles()) tiles.push_back(as_byte(weight));
   const HeadHabits habits = map.habits();
   return {{"habits",
            {rounded(habits.first), rounded(habits.previous), rounded(habits.same),
             rounded(habits.after_same), rounded(habits.itself)}},
           {"n_tiles", map.n_tiles()},
-          {"tiles", packed(tiles)}};
+          {"tiles", packed_bytes(map.tiles())}};
 }
 
 // The heads with the clearest habits have their rows in the page, as many as kMostRowNumbers allow.
@@ -201,33 +201,30 @@ Json pack(const ShownContrast& shown, std::set<int32_t>& mentioned) {
 Json page_data(const Explanation& explanation, const PageFacts& facts,
                std::span<const ShownContrast> contrasts, const Tokenizer* tokenizer) {
   std::set<int32_t> mentioned(explanation.token_ids.begin(), explanation.token_ids.end());
+  const auto pack_naming = [&](const auto& each) { return pack(each, mentioned); };
+  const auto pack_lens = [&](const LensLayer& lens) {
+    Json json = pack(lens.predictions, mentioned);
+    json["layer"] = lens.layer;
+    return json;
+  };
+  const auto pack_norms = [](const LayerNorms& norms) { return pack(norms); };
   Json data = {{"model", facts.model},
                {"description", facts.description},
                {"n_prompt", explanation.n_prompt},
                {"n_layers", explanation.n_layers},
                {"n_heads", explanation.n_heads},
                {"ids", explanation.token_ids},
-               {"surprise", Json::array()},
+               {"surprise", list_of(explanation.surprise, rounded)},  // null for NaN
                {"next", pack(explanation.next, mentioned)},
-               {"lens", Json::array()},
-               {"parts", Json::array()},
+               {"lens", list_of(explanation.lens, pack_lens)},
+               {"parts", list_of(explanation.parts, pack_naming)},
                {"attention", pack(explanation.attention)},
-               {"norms", Json::array()}};
-  for (const double bits : explanation.surprise)
-    data["surprise"].push_back(std::isfinite(bits) ? Json(rounded(bits)) : Json());
-  for (const LensLayer& lens : explanation.lens) {
-    data["lens"].push_back(pack(lens.predictions, mentioned));
-    data["lens"].back()["layer"] = lens.layer;
-  }
-  for (const Attribution& parts : explanation.parts)
-    data["parts"].push_back(pack(parts, mentioned));
-  for (const LayerNorms& norms : explanation.norms) data["norms"].push_back(pack(norms));
-  data["times"] = times_to_json(facts.times, facts.shares_of_limit);
-  data["limits"] = facts.limits;
-  data["weight_bytes"] = facts.n_weight_bytes;
-  data["cache_bytes"] = facts.n_cache_bytes;
-  Json& shown = data["contrasts"] = Json::array();
-  for (const ShownContrast& each : contrasts) shown.push_back(pack(each, mentioned));
+               {"norms", list_of(explanation.norms, pack_norms)},
+               {"times", times_to_json(facts.times)},
+               {"limits", facts.limits},
+               {"weight_bytes", facts.n_weight_bytes},
+               {"cache_bytes", facts.n_cache_bytes},
+               {"contrasts", list_of(contrasts, pack_naming)}};
   Json& texts = data["texts"] = Json::object();
   for (const int32_t id : mentioned) texts[std::to_string(id)] = token_text(tokenizer, id);
   return data;

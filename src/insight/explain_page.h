@@ -15,9 +15,7 @@ struct PageFacts {
   std::string model;               // name of the file or folder
   std::string description;         // "llama, 30 layers, …"
   std::vector<OpTime> times = {};  // of the evaluation; may be empty
-  // OpTime::share_of_limit of each of `times`; empty where the limits were not measured.
-  std::vector<double> shares_of_limit = {};
-  std::string limits = {};  // in words
+  std::string limits = {};         // in words
   uint64_t n_weight_bytes = 0;
   uint64_t n_cache_bytes = 0;  // of keys and values
 };

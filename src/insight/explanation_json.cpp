@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include "base/printable.h"
 
 namespace limpid {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// JSON has no NaN, which the surprise of the first token is, and the share of an op without limits:
+// dump_json writes null.
 
 // As OpenAI's log-probabilities do, "bytes" has a list of numbers. It is there where the text does
 // not say what the bytes are: in a part of a character, and in NUL.
@@ -22,12 +22,10 @@ Json token_to_json(const Tokenizer* tokenizer, int32_t id) {
 }
 
 Json predictions_to_json(std::span<const Prediction> predictions, const Tokenizer* tokenizer) {
-  Json all = Json::array();
-  for (const Prediction& prediction : predictions) {
-    all.push_back({{"entropy_bits", prediction.entropy},
-                   {"likeliest", chances_to_json(prediction.likeliest, tokenizer)}});
-  }
-  return all;
+  return list_of(predictions, [&](const Prediction& prediction) -> Json {
+    return {{"entropy_bits", prediction.entropy},
+            {"likeliest", chances_to_json(prediction.likeliest, tokenizer)}};
+  });
 }
 
 // Heads as a list for each layer, in which head h of layer l is heads[l][h].
@@ -49,7 +47,7 @@ Json parts_to_json(const Attribution& parts, int64_t n_heads, const Tokenizer* t
 }
 
 // Rows at the beginning of the text are shorter than the number that is kept; their lists are too.
-Json attention_to_json(const AttentionMap& map) {
+Json attention_to_json(int64_t layer, int64_t head, const AttentionMap& map) {
   const HeadHabits habits = map.habits();
   Json strongest = Json::array();
   for (int64_t t = 0; t < std::ssize(map.first()); ++t) {
@@ -59,7 +57,9 @@ Json attention_to_json(const AttentionMap& map) {
     }
     strongest.push_back(std::move(row));
   }
-  return {{"habits",
+  return {{"layer", layer},
+          {"head", head},
+          {"habits",
            {{"first", habits.first},
             {"itself", habits.itself},
             {"previous", habits.previous},
@@ -85,21 +85,13 @@ Json norms_to_json(const LayerNorms& norms) {
           {"first_quiet_neurons", norms.quiet}};
 }
 
-// JSON has no NaN, which the first token has: it becomes null.
-Json surprises_to_json(std::span<const double> surprises) {
-  Json json = Json::array();
-  for (const double bits : surprises) json.push_back(std::isnan(bits) ? Json() : Json(bits));
-  return json;
-}
-
 Json changes_to_json(std::span<const Contrast::Change> changes, const Tokenizer* tokenizer) {
-  Json json = Json::array();
-  for (const Contrast::Change& change : changes) {
-    json.push_back(token_to_json(tokenizer, change.id));
-    json.back()["before"] = change.before;
-    json.back()["after"] = change.after;
-  }
-  return json;
+  return list_of(changes, [&](const Contrast::Change& change) {
+    Json json = token_to_json(tokenizer, change.id);
+    json["before"] = change.before;
+    json["after"] = change.after;
+    return json;
+  });
 }
 
 }  // namespace
@@ -115,70 +107,65 @@ std::string token_text(const Tokenizer* tokenizer, int32_t id) {
 }
 
 Json chances_to_json(std::span<const TokenChance> chances, const Tokenizer* tokenizer) {
-  Json json = Json::array();
-  for (const TokenChance& chance : chances) {
-    json.push_back(token_to_json(tokenizer, chance.id));
-    json.back()["p"] = chance.probability;
-  }
-  return json;
+  return list_of(chances, [&](const TokenChance& chance) {
+    Json json = token_to_json(tokenizer, chance.id);
+    json["p"] = chance.probability;
+    return json;
+  });
 }
 
 Json explanation_to_json(const Explanation& explanation, const Tokenizer* tokenizer) {
-  Json json = {{"n_prompt", explanation.n_prompt},
-               {"n_layers", explanation.n_layers},
-               {"n_heads", explanation.n_heads}};
-  Json& tokens = json["tokens"] = Json::array();
-  for (const int32_t id : explanation.token_ids) tokens.push_back(token_to_json(tokenizer, id));
-  json["surprise_bits"] = surprises_to_json(explanation.surprise);
-  json["next"] = predictions_to_json(explanation.next, tokenizer);
-  Json& lens = json["lens"] = Json::array();
-  for (const LensLayer& layer : explanation.lens) {
-    lens.push_back({{"layer", layer.layer},
-                    {"predictions", predictions_to_json(layer.predictions, tokenizer)}});
+  const int64_t n_heads = explanation.n_heads;
+  const auto token = [&](int32_t id) { return token_to_json(tokenizer, id); };
+  const auto lens = [&](const LensLayer& layer) -> Json {
+    return {{"layer", layer.layer},
+            {"predictions", predictions_to_json(layer.predictions, tokenizer)}};
+  };
+  const auto parts = [&](const Attribution& each) {
+    return parts_to_json(each, n_heads, tokenizer);
+  };
+  Json attention = Json::array();
+  for (const AttentionMap& map : explanation.attention) {
+    const auto i = static_cast<int64_t>(attention.size());
+    attention.push_back(attention_to_json(i / n_heads, i % n_heads, map));
   }
-  Json& parts = json["parts"] = Json::array();
-  for (const Attribution& each : explanation.parts)
-    parts.push_back(parts_to_json(each, explanation.n_heads, tokenizer));
-  Json& attention = json["attention"] = Json::array();
-  for (size_t i = 0; i < explanation.attention.size(); ++i) {
-    Json head = {{"layer", static_cast<int64_t>(i) / explanation.n_heads},
-                 {"head", static_cast<int64_t>(i) % explanation.n_heads}};
-    head.update(attention_to_json(explanation.attention[i]));
-    attention.push_back(std::move(head));
-  }
-  Json& norms = json["norms"] = Json::array();
-  for (const LayerNorms& each : explanation.norms) norms.push_back(norms_to_json(each));
-  return json;
+  return {{"n_prompt", explanation.n_prompt},
+          {"n_layers", explanation.n_layers},
+          {"n_heads", n_heads},
+          {"tokens", list_of(explanation.token_ids, token)},
+          {"surprise_bits", explanation.surprise},
+          {"next", predictions_to_json(explanation.next, tokenizer)},
+          {"lens", list_of(explanation.lens, lens)},
+          {"parts", list_of(explanation.parts, parts)},
+          {"attention", std::move(attention)},
+          {"norms", list_of(explanation.norms, norms_to_json)}};
 }
 
-Json times_to_json(std::span<const OpTime> times, std::span<const double> shares) {
-  Json json = Json::array();
-  for (size_t i = 0; i < times.size(); ++i) {
-    const OpTime& time = times[i];
-    json.push_back({{"op", time.op},
-                    {"n_calls", time.n_calls},
-                    {"seconds", time.seconds},
-                    {"weight_bytes", time.n_weight_bytes},
-                    {"flops", static_cast<int64_t>(time.flops.sum())}});
-    if (!shares.empty())
-      json.back()["share_of_limit"] = std::isfinite(shares[i]) ? Json(shares[i]) : Json();
-  }
-  return json;
+Json times_to_json(std::span<const OpTime> times) {
+  return list_of(times, [](const OpTime& time) {
+    Json json = {{"op", time.op},
+                 {"n_calls", time.n_calls},
+                 {"seconds", time.seconds},
+                 {"weight_bytes", time.n_weight_bytes},
+                 {"flops", static_cast<int64_t>(time.flops.sum())}};
+    if (time.share) json["share_of_limit"] = *time.share;
+    return json;
+  });
 }
 
 Json contrast_to_json(const Contrast& contrast, const Tokenizer* tokenizer) {
   const Json first = contrast.distance.empty() ? Json() : Json(contrast.first_layer());
-  Json json = {{"first_layer", first},  // null: the models differ in shape
-               {"distance", contrast.distance},
-               {"token_distance", contrast.token_distance},
-               {"divergence_bits", contrast.divergence},
-               {"mean_divergence_bits", contrast.mean_divergence()},
-               {"surprise_bits", surprises_to_json(contrast.surprise[1])},
-               {"mean_surprise_bits", {contrast.mean_surprise(0), contrast.mean_surprise(1)}}};
-  Json& all = json["token_changes"] = Json::array();
-  for (const auto& changes : contrast.changes) all.push_back(changes_to_json(changes, tokenizer));
-  json["changes"] = all.empty() ? Json::array() : all.back();
-  return json;
+  const Json changes = list_of(
+      contrast.changes, [&](const auto& of_token) { return changes_to_json(of_token, tokenizer); });
+  return {{"first_layer", first},  // null: the models differ in shape
+          {"distance", contrast.distance},
+          {"token_distance", contrast.token_distance},
+          {"divergence_bits", contrast.divergence},
+          {"mean_divergence_bits", contrast.mean_divergence()},
+          {"surprise_bits", contrast.surprise[1]},
+          {"mean_surprise_bits", {contrast.mean_surprise(0), contrast.mean_surprise(1)}},
+          {"token_changes", changes},
+          {"changes", changes.empty() ? Json::array() : changes.back()}};
 }
 
 }  // namespace limpid

@@ -1,7 +1,7 @@
 // An explanation as JSON, for programs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "insight/contrast.h"
@@ -10,6 +10,13 @@
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
+
+// What `to_json` makes of each item.
+nlohmann::ordered_json list_of(const auto& items, const auto& to_json) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& item : items) list.push_back(to_json(item));
+  return list;
+}
 
 // A token's bytes, which may be a part of a character; "#12" without a tokenizer, or for an id that
 // it lacks.
@@ -41,9 +48,8 @@ nlohmann::ordered_json explanation_to_json(const Explanation& explanation,
                                            const Tokenizer* tokenizer);
 
 // [{"op": "attention", "n_calls": 60, "seconds": 0.2, "weight_bytes": 0, "flops": 0}, …], each with
-// "share_of_limit" where `shares` are those of the times; null for an op without matrices.
-nlohmann::ordered_json times_to_json(std::span<const OpTime> times,
-                                     std::span<const double> shares = {});
+// "share_of_limit" where it is known; null for an op without matrices.
+nlohmann::ordered_json times_to_json(std::span<const OpTime> times);
 
 // {"first_layer": 2, "distance": [of each layer, the embedding first], "token_distance": […],
 //  "divergence_bits": [of each token], "mean_divergence_bits": 0.003,

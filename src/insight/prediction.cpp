@@ -17,10 +17,10 @@ void LogitReader::begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wan
   wanted_ = std::move(wanted);
   n_wanted_ = n_rows > 0 ? std::ssize(wanted_) / n_rows : 0;
   wanted_logits_.assign(wanted_.size(), 0);
-  sums_.resize(static_cast<size_t>(n_rows * n_parts_));  // each is overwritten
+  sums_.resize(size_of(n_rows * n_parts_));  // each is overwritten
   free_.clear();
   for (const auto& rankings : rankings_) {
-    rankings->resize(static_cast<size_t>(n_rows), Ranking(n_best_));
+    rankings->resize(size_of(n_rows), Ranking(n_best_));
     for (Ranking& ranking : *rankings) ranking.begin(n_best_);
     free_.push_back(rankings.get());
   }
@@ -29,8 +29,7 @@ void LogitReader::begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wan
 LogitReader::Rankings* LogitReader::borrow() {
   const std::scoped_lock lock(mutex_);
   if (free_.empty()) {
-    const auto n = static_cast<size_t>(n_rows_);
-    rankings_.push_back(std::make_unique<Rankings>(n, Ranking(n_best_)));
+    rankings_.push_back(std::make_unique<Rankings>(size_of(n_rows_), Ranking(n_best_)));
     return rankings_.back().get();
   }
   Rankings* rankings = free_.back();
@@ -50,16 +49,15 @@ void LogitReader::see(const ColumnPart& part) {
   const RowKernels& kernels = row_kernels();
   for (int64_t row = 0; row < n_rows_; ++row) {
     const float* logits = part.values + row * part.stride;
-    Ranking& ranking = rankings[static_cast<size_t>(row)];
+    Ranking& ranking = rankings[size_of(row)];
     for (int64_t begin = part.begin; begin < part.end; begin += kPartNumbers) {
       const int64_t n = std::min(kPartNumbers, part.end - begin);
       const float* x = logits + (begin - part.begin);
-      ExponentialSums& sums = sums_[static_cast<size_t>(begin / kPartNumbers * n_rows_ + row)];
+      ExponentialSums& sums = sums_[size_of(begin / kPartNumbers * n_rows_ + row)];
       sums = kernels.exponential_sums(x, n);
       if (!(sums.largest < ranking.floor())) ranking.offer_all(x, n, begin);
     }
-    for (auto i = static_cast<size_t>(row * n_wanted_);
-         i < static_cast<size_t>((row + 1) * n_wanted_); ++i) {
+    for (auto i = size_of(row * n_wanted_); i < size_of((row + 1) * n_wanted_); ++i) {
       if (part.begin <= wanted_[i] && wanted_[i] < part.end)
         wanted_logits_[i] = logits[wanted_[i] - part.begin];
     }
@@ -72,11 +70,10 @@ void LogitReader::see(const ColumnPart& part) {
 // so one pass over the logits gives both sums.
 Prediction LogitReader::prediction(int64_t row) const {
   const auto [largest, sum, weighted] =
-      row_kernels().join_sums(&sums_[static_cast<size_t>(row)], n_parts_, n_rows_);
+      row_kernels().join_sums(&sums_[size_of(row)], n_parts_, n_rows_);
   Ranking best(n_best_);
   for (const auto& rankings : rankings_) {
-    for (const auto& [logit, id] : (*rankings)[static_cast<size_t>(row)].kept())
-      best.offer(logit, id);
+    for (const auto& [logit, id] : (*rankings)[size_of(row)].kept()) best.offer(logit, id);
   }
   Prediction prediction;
   for (const auto& [logit, id] : best.kept()) {
@@ -90,7 +87,7 @@ Prediction LogitReader::prediction(int64_t row) const {
 }
 
 float LogitReader::largest_logit(int64_t row) const {
-  return row_kernels().join_sums(&sums_[static_cast<size_t>(row)], n_parts_, n_rows_).largest;
+  return row_kernels().join_sums(&sums_[size_of(row)], n_parts_, n_rows_).largest;
 }
 
 Prediction predict(std::span<const float> logits, int64_t n_best) {

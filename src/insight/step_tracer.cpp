@@ -4,24 +4,13 @@
 
 #include <algorithm>
 #include <set>
-#include <type_traits>
 
 #include "base/check.h"
 #include "base/stopwatch.h"
-#include "insight/contrast.h"
 #include "insight/timing_executor.h"
 
 namespace limpid {
 namespace {
-
-// The projections among the arguments of an op: only `linear` has some.
-std::span<Projection> projections_of(const Activation& /*x*/, std::span<Projection> projections) {
-  return projections;
-}
-template <typename... Arguments>
-std::span<Projection> projections_of(const Arguments&... /*arguments*/) {
-  return {};
-}
 
 std::vector<std::string> place_names() {
   std::vector<std::string> names;
@@ -58,30 +47,36 @@ void StepTracer::end_step() {
   inner().end_step();
 }
 
-#define LIMPID_OP(result, name, parameters, arguments)                            \
-  result StepTracer::name parameters {                                            \
-    return timed(                                                                 \
-        #name, [&] { return inner().name arguments; }, projections_of arguments); \
+#define LIMPID_OP(result, name, parameters, arguments)            \
+  result StepTracer::name parameters {                            \
+    return traced(#name, [&] { return inner().name arguments; }); \
   }
+#define LIMPID_SPECIAL_OP(result, name, parameters, arguments)  // the two that follow
+#define LIMPID_TABLE_OP LIMPID_OP
 #include "executor/op_list.h"
 
-template <typename Op>
-std::invoke_result_t<Op> StepTracer::timed(std::string_view name, Op&& run,
-                                           std::span<Projection> projections) {
+Activation StepTracer::attention(const Activation& q, const Activation& k, const Activation& v,
+                                 KvStorage& kv, int64_t layer, const AttentionShape& shape) {
+  return traced("attention",
+                [&] { return DelegatingExecutor::attention(q, k, v, kv, layer, shape); });
+}
+
+void StepTracer::linear(const Activation& x, std::span<Projection> projections) {
   const Stopwatch watch;
-  if constexpr (std::is_void_v<std::invoke_result_t<Op>>) {
-    run();
-    std::optional<double> taken = watch.seconds();
-    for (const Projection& each : projections) {
-      add(fmt::format("{} {}", name, matrix_kind(source(each.weight).name)), each.y,
-          std::exchange(taken, std::nullopt));
-    }
-  } else {
-    auto y = run();
-    const double taken = watch.seconds();
-    add(std::string(name), y, taken);
-    return y;
+  inner().linear(x, projections);
+  std::optional<double> taken = watch.seconds();
+  for (const Projection& each : projections) {
+    add(fmt::format("linear {}", matrix_kind(source(each.weight).name)), each.y,
+        std::exchange(taken, std::nullopt));
   }
+}
+
+Activation StepTracer::traced(std::string op, const std::function<Activation()>& run) {
+  const Stopwatch watch;
+  Activation y = run();
+  const double taken = watch.seconds();
+  add(std::move(op), y, taken);
+  return y;
 }
 
 void StepTracer::add(std::string op, const Activation& y, std::optional<double> seconds) {
@@ -115,14 +110,12 @@ void StepTracer::show_pending() {
 namespace {
 
 // What `verify` calls an activation, with its layer in front: "L2.attn_heads", "blk.2.attn_heads".
-std::optional<NamedTensor> observed_tensor(std::string_view name, const DecoderSpec& spec) {
+std::optional<ModelPart> observed_tensor(std::string_view name, const DecoderSpec& spec) {
   const auto in_layer = name_in_layer(name);
   const std::string_view place = in_layer ? in_layer->rest : name;
   const auto found = place_from_name(place);
   if (!found) return std::nullopt;
-  NamedTensor tensor;
-  tensor.place = *found;
-  if (in_layer) tensor.layer = in_layer->layer;
+  const ModelPart tensor{*found, in_layer ? in_layer->layer : -1};
   const bool in_block = *found >= Place::kAttnNorm && *found <= Place::kFfnResidual;
   LIMPID_CHECK(ArgumentError, in_block == (tensor.layer >= 0), "{}: {}", name,
                in_block ? "which layer? write L2." + std::string(place)
@@ -134,15 +127,15 @@ std::optional<NamedTensor> observed_tensor(std::string_view name, const DecoderS
 
 }  // namespace
 
-NamedTensor named_tensor(std::string_view name, const DecoderSpec& spec) {
+ModelPart named_tensor(std::string_view name, const DecoderSpec& spec) {
   if (const auto observed = observed_tensor(name, spec)) return *observed;
+  const auto part = find_part(name, spec);
   LIMPID_CHECK(
-      ArgumentError, parse_part(name).has_value(),
+      ArgumentError, part.has_value(),
       "'{}' is neither a part of the model (L3, L3.attn, L3.mlp, L3.H5) nor an activation: "
       "{}, with L2. before those of a layer",
       name, fmt::join(place_names(), ", "));
-  const ModelPart part = model_part(name, spec);
-  return {part.place(), part.layer, part.columns(spec)};
+  return *part;
 }
 
 }  // namespace limpid

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "executor/delegating_executor.h"
+#include "insight/contrast.h"
 #include "model/decoder_spec.h"
 
 namespace limpid {
@@ -59,9 +60,7 @@ class StepTracer final : public DelegatingExecutor {
     TracedOp op;
   };
 
-  template <typename Op>
-  std::invoke_result_t<Op> timed(std::string_view name, Op&& run,
-                                 std::span<Projection> projections);
+  Activation traced(std::string op, const std::function<Activation()>& run);
   void add(std::string op, const Activation& y, std::optional<double> seconds);
   void show_pending();
 
@@ -70,16 +69,10 @@ class StepTracer final : public DelegatingExecutor {
   int64_t layer_ = -1;  // of ops that the decoder does not name
 };
 
-// A named activation of a model, or some of its columns.
-struct NamedTensor {
-  Place place = Place::kLogits;
-  int64_t layer = -1;
-  std::pair<int64_t, int64_t> columns{0, -1};  // [first, end); end -1: all
-};
-
-// Reads a name. `verify` and trace files have "L2.attn_heads", "blk.2.attn_heads", "output_norm";
-// `explain` has "L2.attn" (or "L2.attention"), "L2.mlp", "L2.H5", "L2". Throws ArgumentError for
-// other texts, and for layers and heads that the model does not have.
-NamedTensor named_tensor(std::string_view name, const DecoderSpec& spec);
+// Reads the name of an activation. `verify` and trace files have "L2.attn_heads",
+// "blk.2.attn_heads", "output_norm"; `explain` has "L2.attn" (or "L2.attention"), "L2.mlp",
+// "L2.H5", "L2". Throws ArgumentError for other texts, and for layers and heads that the model does
+// not have.
+ModelPart named_tensor(std::string_view name, const DecoderSpec& spec);
 
 }  // namespace limpid

@@ -1,26 +1,22 @@
 #include "insight/timing_executor.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
+
+#include "base/parse_number.h"
 
 namespace limpid {
 
 std::string matrix_kind(std::string_view name) {
-  const auto is_number = [](std::string_view word) {
-    return !word.empty() &&
-           std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
-  };
-  size_t begin = 0;
-  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
-    const size_t next = name.find('.', dot + 1);
-    if (next != std::string_view::npos && is_number(name.substr(dot + 1, next - dot - 1)))
-      begin = next + 1;
-  }
-  name.remove_prefix(begin);
   constexpr std::string_view kSuffix = ".weight";
   if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
-  return std::string(name);
+  std::string_view kind = name;  // what follows the last word that is a number
+  for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.')) {
+    const bool is_number = parse_number<uint64_t>(name.substr(0, dot)).has_value();
+    name.remove_prefix(dot + 1);
+    if (is_number) kind = name;
+  }
+  return std::string(kind);
 }
 
 double OpTime::share_of_limit(double read_bytes, const FlopCount& limits) const {

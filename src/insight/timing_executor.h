@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct OpTime {
   // Of products with matrices 2 for each weight and row; of attention 4 for each element of a head,
   // token and position that it reads.
   FlopCount flops{};
+  std::optional<double> share = {};  // share_of_limit(), where the limits were measured
 
   // The least time that a machine of these limits, a second, needs to read the weights and to
   // multiply with them, as a share of `seconds`: the larger of the two. NaN for an op without

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 namespace limpid {
 namespace {
@@ -85,8 +86,10 @@ void orthonormalize(Block& x) {
   }
 }
 
+using Square = std::array<std::array<double, kBlock>, kBlock>;
+
 // Eigenvalues of a symmetric matrix by rotations that zero one element after another (Jacobi 1846).
-std::array<double, kBlock> eigenvalues(std::array<std::array<double, kBlock>, kBlock> a) {
+std::array<double, kBlock> eigenvalues(Square a) {
   for (int sweep = 0; sweep < 30; ++sweep) {
     for (int p = 0; p < kBlock; ++p) {
       for (int q = p + 1; q < kBlock; ++q) {
@@ -94,18 +97,11 @@ std::array<double, kBlock> eigenvalues(std::array<std::array<double, kBlock>, kB
         const double theta = 0.5 * std::atan2(2 * a[p][q], a[q][q] - a[p][p]);
         const double c = std::cos(theta);
         const double s = std::sin(theta);
-        for (int k = 0; k < kBlock; ++k) {
-          const double x = a[k][p];
-          const double y = a[k][q];
-          a[k][p] = c * x - s * y;
-          a[k][q] = s * x + c * y;
-        }
-        for (int k = 0; k < kBlock; ++k) {
-          const double x = a[p][k];
-          const double y = a[q][k];
-          a[p][k] = c * x - s * y;
-          a[q][k] = s * x + c * y;
-        }
+        const auto rotate = [c, s](double& x, double& y) {
+          std::tie(x, y) = std::pair(c * x - s * y, s * x + c * y);
+        };
+        for (auto& row : a) rotate(row[p], row[q]);
+        for (int k = 0; k < kBlock; ++k) rotate(a[p][k], a[q][k]);
       }
     }
   }
@@ -129,15 +125,14 @@ std::vector<double> singular_values(std::span<const float> w, int64_t n_rows, in
     orthonormalize(x);
   }
   y = times(w, x, n_rows, pool);
-  std::array<std::array<double, kBlock>, kBlock> squares{};
+  Square squares{};
   for (int a = 0; a < kBlock; ++a) {
     for (int b = 0; b < kBlock; ++b) squares[a][b] = product(y, a, b);
   }
   std::vector<double> values;
   for (const double value : eigenvalues(squares)) values.push_back(std::sqrt(std::max(0.0, value)));
   std::ranges::sort(values, std::ranges::greater());
-  const auto most = std::min<int64_t>({n_wanted, kBlock, n_rows, n_cols});
-  values.resize(static_cast<size_t>(most));
+  values.resize(static_cast<size_t>(std::min<int64_t>({n_wanted, kBlock, n_rows, n_cols})));
   return values;
 }
 

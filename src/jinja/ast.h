@@ -9,7 +9,6 @@
 // role), Literal('tool')) and a body of one Output(Filter(Attribute(Name(m), content), trim)).
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -140,14 +139,18 @@ void for_each_child(const ExpressionNode& expression, Visit&& visit) {
 // has the same name. scopes.cpp explains which names these are.
 using LateNames = std::vector<std::string>;
 
+// Statements with a scope of their own.
+struct Block {
+  LateNames late_names;
+  Body body;
+};
+
 // Shared with the values of the macro, which may outlive the statement's scope in a namespace.
-struct MacroDefinition {
+struct MacroDefinition : Block {
   std::string name;
   std::vector<std::string> parameters;
   std::vector<ExpressionPtr> defaults;  // default values of the last parameters
   bool uses_caller = false;             // its body reads `caller`, so {% call %} may call it
-  LateNames late_names;
-  Body body;
 };
 
 // Statements.
@@ -162,18 +165,15 @@ struct If {
   std::vector<std::pair<ExpressionPtr, Body>> branches;
   Body otherwise;
 };
-struct For {
+struct For : Block {
   ExpressionPtr target, iterable, condition;  // condition may be null
-  LateNames late_names, else_late_names;
-  Body body, otherwise;
+  Block otherwise;
 };
 struct Set {
   ExpressionPtr target, value;
 };
-struct SetBlock {
+struct SetBlock : Block {
   ExpressionPtr target;
-  LateNames late_names;
-  Body body;
 };
 struct MacroStatement {
   std::shared_ptr<MacroDefinition> macro;
@@ -183,15 +183,10 @@ struct CallBlock {
   ExpressionPtr call;
   std::shared_ptr<MacroDefinition> caller;
 };
-struct FilterBlock {
+struct FilterBlock : Block {
   ExpressionPtr filter;
-  LateNames late_names;
-  Body body;
 };
-struct Generation {
-  LateNames late_names;
-  Body body;
-};
+struct Generation : Block {};
 struct Break {};
 struct Continue {};
 
@@ -202,9 +197,6 @@ struct Statement {
       node;
 };
 
-struct Template {
-  LateNames late_names;
-  Body body;
-};
+struct Template : Block {};
 
 }  // namespace limpid::jinja

@@ -95,4 +95,16 @@ class Budget {
   int64_t bytes_alive_ = 0;
 };
 
+// Counts a level of nesting while it lives.
+class Level {
+ public:
+  explicit Level(int64_t& depth) : depth_(depth) { ++depth_; }
+  ~Level() { --depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+ private:
+  int64_t& depth_;
+};
+
 }  // namespace limpid::jinja

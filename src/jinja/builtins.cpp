@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "jinja/interpreter.h"
-#include "jinja/operators.h"
 
 namespace limpid::jinja {
 namespace {

@@ -38,6 +38,13 @@ class BuiltinCall {
  public:
   // Throws Fault for arguments that are missing, repeated, unknown or too many.
   BuiltinCall(Interpreter& caller, const Builtin& builtin, const Value& on, const Arguments& given);
+  // The same call on another operand.
+  BuiltinCall(const BuiltinCall& other, const Value& on)
+      : interpreter(other.interpreter),
+        budget(other.budget),
+        self(on),
+        arguments(other.arguments),
+        bound_(other.bound_) {}
 
   Interpreter& interpreter;
   Budget& budget;
@@ -91,16 +98,16 @@ const Builtin* find_method(const Value& of, std::string_view name);
 extern const std::span<const Builtin> kTextFilters, kSequenceFilters, kTests, kGlobals,
     kStringMethods, kDictMethods, kLoopMethods;
 
-// The operand as text, with its letters in another case.
+// A string with its letters in another case.
 template <TracedText (*map)(TracedView)>
 Value in_case(BuiltinCall& call) {
-  const Value text = str_value(call.budget, call.self);
-  call.budget.check_room(4 * text.traced().memory());  // a letter may become three
-  return make_string(call.budget, map(text.traced()), text.as<StringObject>().is_markup);
+  call.budget.check_room(4 * call.self.traced().memory());  // a letter may become three
+  return call.text(map(call.self.traced()));
 }
 
 Value filter_tojson(BuiltinCall& call);  // json_values.cpp
 Value method_format(BuiltinCall& call);  // string_methods.cpp
+Value method_strip(BuiltinCall& call);   // string_methods.cpp
 // `real` without its fraction. Throws Fault for integers beyond 64 bits, infinity and NaN.
 int64_t truncated(double real);
 // Parameter i of `indent` and `tojson`: a string, or a number of spaces.

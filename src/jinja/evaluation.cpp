@@ -32,8 +32,7 @@ Value Interpreter::look_up(const std::string& name, const ScopePtr& scope) {
   for (const Scope* where = scope.get(); where != nullptr; where = where->parent.get()) {
     budget_.spend_bytes(name.size());
     if (const auto found = where->slots.find(name); found != where->slots.end()) {
-      const auto& [value, is_missing] = found->second;
-      return is_missing ? undefined("'" + name + "' is undefined") : value;
+      return found->second ? *found->second : undefined("'" + name + "' is undefined");
     }
   }
   if (const auto* global = find_global(name)) {
@@ -132,7 +131,7 @@ struct Interpreter::Evaluation {
 // at_ is set again at the end, so that an error of an operator is reported at the start of its last
 // operand, not somewhere inside that operand.
 Value Interpreter::eval(const Expression& expression, const ScopePtr& scope) {
-  const Level level(*this);
+  const Level level = deeper();
   budget_.spend(1);
   at_ = expression.at;
   Value value = std::visit(Evaluation{*this, scope}, expression.node);
@@ -256,12 +255,10 @@ Value Interpreter::get_item(const Value& of, const Value& key) {
   } else if (key.is_integral() && !of.is(Kind::kDictView)) {
     const int64_t length = length_of(of).value_or(0);
     const int64_t index = key.integer() + (key.integer() < 0 ? length : 0);
-    if (index >= 0 && index < length && of.is_string()) {
-      const Value end = Value(index + 1);
-      return slice(budget_, of, Value(index), end, Value());
-    }
-    if (index >= 0 && index < length)
+    if (index >= 0 && index < length) {
+      if (of.is_string()) return slice(budget_, of, Value(index), Value(index + 1), Value());
       return of.as<SequenceObject>().items[static_cast<size_t>(index)];
+    }
   }
   if (!key.is_string()) {
     return undefined(

@@ -17,7 +17,7 @@ ExpressionPtr ExpressionParser::make(size_t at, ExpressionNode node) {
 }
 
 ExpressionPtr ExpressionParser::expression(bool with_conditional) {
-  const TokenStream::Level level(stream_);
+  const Level level = stream_.deeper();
   return with_conditional ? conditional() : logic(false);
 }
 
@@ -26,13 +26,13 @@ ExpressionPtr ExpressionParser::tuple(bool with_conditional, bool may_be_empty) 
   const size_t at = stream_.current().at;
   const auto at_end = [&] {
     return stream_.at(TokenKind::kVariableEnd) || stream_.at(TokenKind::kBlockEnd) ||
-           stream_.at_operator(")");
+           stream_.at(")");
   };
   SequenceDisplay display{true, {}};
   bool has_comma = false;
   while (!at_end()) {
     display.items.push_back(expression(with_conditional));
-    if (!stream_.skip_operator(",")) break;
+    if (!stream_.skip(",")) break;
     has_comma = true;
   }
   if (!has_comma && !display.items.empty()) return std::move(display.items[0]);
@@ -46,16 +46,16 @@ ExpressionPtr ExpressionParser::target(bool with_namespace, std::string_view end
   const size_t at = stream_.current().at;
   SequenceDisplay display{true, {}};
   bool has_comma = false;
-  while (stream_.at(TokenKind::kName) || stream_.at_operator("(")) {
-    if (!end_name.empty() && stream_.at_name(end_name)) break;
+  while (stream_.at(TokenKind::kName) || stream_.at("(")) {
+    if (!end_name.empty() && stream_.at(end_name)) break;
     const size_t item_at = stream_.current().at;
-    if (stream_.skip_operator("(")) {
-      const TokenStream::Level level(stream_);
+    if (stream_.skip("(")) {
+      const Level level = stream_.deeper();
       display.items.push_back(target(with_namespace));
-      stream_.expect_operator(")");
+      stream_.expect(")");
     } else {
       std::string name = target_name();
-      if (with_namespace && stream_.skip_operator(".")) {
+      if (with_namespace && stream_.skip(".")) {
         std::string attribute = stream_.expect(TokenKind::kName, "an attribute name").text;
         display.items.push_back(
             make(item_at, NamespaceAttribute{std::move(name), std::move(attribute)}));
@@ -65,7 +65,7 @@ ExpressionPtr ExpressionParser::target(bool with_namespace, std::string_view end
         display.items.push_back(make(item_at, Name{std::move(name)}));
       }
     }
-    if (!stream_.skip_operator(",")) break;
+    if (!stream_.skip(",")) break;
     has_comma = true;
   }
   if (display.items.empty()) stream_.fail_expected("a name to assign to");
@@ -85,9 +85,9 @@ ExpressionPtr ExpressionParser::conditional() {
   const size_t at = stream_.current().at;
   const size_t mark = unknown_mark();
   ExpressionPtr yes = logic(false);
-  while (stream_.skip_name("if")) {
+  while (stream_.skip("if")) {
     ExpressionPtr condition = logic(false);
-    ExpressionPtr no = stream_.skip_name("else") ? expression() : nullptr;
+    ExpressionPtr no = stream_.skip("else") ? expression() : nullptr;
     yes = make(at, Conditional{std::move(condition), std::move(yes), std::move(no)});
     forget_unknown(mark);
   }
@@ -99,7 +99,7 @@ ExpressionPtr ExpressionParser::logic(bool is_and) {
   const size_t at = stream_.current().at;
   const auto operand = [&] { return is_and ? negation() : logic(true); };
   ExpressionPtr left = operand();
-  while (stream_.skip_name(is_and ? "and" : "or")) {
+  while (stream_.skip(is_and ? "and" : "or")) {
     ExpressionPtr right = operand();
     left = make(at, Logic{is_and, std::move(left), std::move(right)});
   }
@@ -107,8 +107,8 @@ ExpressionPtr ExpressionParser::logic(bool is_and) {
 }
 
 ExpressionPtr ExpressionParser::negation() {
-  if (!stream_.at_name("not")) return comparison();
-  const TokenStream::Level level(stream_);
+  if (!stream_.at("not")) return comparison();
+  const Level level = stream_.deeper();
   const size_t at = stream_.take().at;
   return make(at, Not{negation()});
 }
@@ -121,10 +121,10 @@ ExpressionPtr ExpressionParser::comparison() {
       {"<=", Comparison::kLe}, {">", Comparison::kGt},  {">=", Comparison::kGe}};
   const auto skip_comparison = [&]() -> std::optional<Comparison> {
     for (const auto& [symbol, how] : kSymbols) {
-      if (stream_.skip_operator(symbol)) return how;
+      if (stream_.skip(symbol)) return how;
     }
-    if (stream_.skip_name("in")) return Comparison::kIn;
-    if (!stream_.at_name("not") || !stream_.look().is_name("in")) return std::nullopt;
+    if (stream_.skip("in")) return Comparison::kIn;
+    if (!stream_.at("not") || !stream_.look().is("in")) return std::nullopt;
     stream_.take();
     stream_.take();
     return Comparison::kNotIn;
@@ -154,9 +154,8 @@ ExpressionPtr ExpressionParser::binary(size_t level) {
   const auto operand = [&] { return level == kTightest ? unary() : binary(level + 1); };
   ExpressionPtr left = operand();
   while (true) {
-    const auto* row = std::ranges::find_if(kOperators, [&](const Row& r) {
-      return r.level == level && stream_.at_operator(r.symbol);
-    });
+    const auto* row = std::ranges::find_if(
+        kOperators, [&](const Row& r) { return r.level == level && stream_.at(r.symbol); });
     if (row == std::end(kOperators)) return left;
     stream_.take();
     ExpressionPtr right = operand();
@@ -166,13 +165,13 @@ ExpressionPtr ExpressionParser::binary(size_t level) {
 
 // The operand of a minus takes attributes and calls but no filters; those apply to the negative.
 ExpressionPtr ExpressionParser::unary(bool with_filters) {
-  const TokenStream::Level level(stream_);
+  const Level level = stream_.deeper();
   const size_t at = stream_.current().at;
-  if (stream_.at_operator("+")) stream_.refuse("the operator '+' before an operand");
-  ExpressionPtr operand = stream_.skip_operator("-") ? make(at, Negate{unary(false)}) : primary();
+  if (stream_.at("+")) stream_.refuse("the operator '+' before an operand");
+  ExpressionPtr operand = stream_.skip("-") ? make(at, Negate{unary(false)}) : primary();
   operand = postfix(std::move(operand));
   for (const std::string_view symbol : {"**", "//"}) {
-    if (stream_.at_operator(symbol)) stream_.refuse("the operator '" + std::string(symbol) + "'");
+    if (stream_.at(symbol)) stream_.refuse("the operator '" + std::string(symbol) + "'");
   }
   return with_filters ? filters_and_tests(std::move(operand)) : std::move(operand);
 }

@@ -7,18 +7,19 @@
 namespace limpid::jinja {
 namespace {
 
-constexpr size_t kBytesPerName = sizeof(Scope::Slot) + 8 * sizeof(void*);  // with its place
+// With its place in the table.
+constexpr size_t kBytesPerName = sizeof(std::optional<Value>) + 8 * sizeof(void*);
 
 }  // namespace
 
 void Scope::set(std::string_view name, Value value) {
-  if (slots.insert_or_assign(name, Slot{std::move(value), false}).second) hold_more(kBytesPerName);
+  if (slots.insert_or_assign(name, std::move(value)).second) hold_more(kBytesPerName);
 }
 
 // A missing name is found, and found undefined; a name that is not there is looked up outside.
 void Scope::declare_missing(const LateNames& names) {
   hold_more(names.size() * kBytesPerName);
-  for (const auto& name : names) slots.emplace(name, Slot{Value(), true});
+  for (const auto& name : names) slots.emplace(name, std::nullopt);
 }
 
 void Scope::clear() {
@@ -56,17 +57,14 @@ ScopePtr Interpreter::inner_scope(const ScopePtr& scope, const LateNames& late_n
 
 Interpreter::Flow Interpreter::run(const Body& body, const ScopePtr& scope) {
   for (const auto& statement : body) {
-    const Flow flow = run_statement(statement, scope);
+    const Level level = deeper();
+    at_ = statement.at;
+    budget_.spend_step();
+    const Flow flow =
+        std::visit([&](const auto& node) { return run_node(node, scope); }, statement.node);
     if (flow != Flow::kNormal) return flow;
   }
   return Flow::kNormal;
-}
-
-Interpreter::Flow Interpreter::run_statement(const Statement& statement, const ScopePtr& scope) {
-  const Level level(*this);
-  at_ = statement.at;
-  budget_.spend_step();
-  return std::visit([&](const auto& node) { return run_node(node, scope); }, statement.node);
 }
 
 // The output has its own limit, because it still exists after the render, when the budget no longer
@@ -245,8 +243,8 @@ Interpreter::Flow Interpreter::run_node(const For& loop, const ScopePtr& scope) 
     if (flow == Flow::kBreak) break;
     if (flow == Flow::kNormal) is_empty = false;
   }
-  if (!is_empty || loop.otherwise.empty()) return Flow::kNormal;
-  return run(loop.otherwise, inner_scope(scope, loop.else_late_names));
+  if (!is_empty || loop.otherwise.body.empty()) return Flow::kNormal;
+  return run(loop.otherwise.body, inner_scope(scope, loop.otherwise.late_names));
 }
 
 // The scope is noted, so that the interpreter can empty it at its end.
@@ -290,10 +288,10 @@ void Interpreter::bind_macro(const MacroDefinition& macro, const Arguments& argu
   for (const auto& [name, value] : arguments.named) {
     const auto found = scope->slots.find(name);
     const bool is_caller = macro.uses_caller && name == "caller";
-    if (found == scope->slots.end() || !(found->second.is_missing || is_caller)) {
+    if (found == scope->slots.end() || (found->second && !is_caller)) {
       fail("macro '{}' takes no keyword argument '{}'", macro.name, name);
     }
-    found->second = {value, false};
+    found->second = value;
   }
 }
 
@@ -309,7 +307,7 @@ Value Interpreter::call_macro(const MacroObject& macro, const Arguments& argumen
   const size_t n_required = definition.parameters.size() - definition.defaults.size();
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     const auto& name = definition.parameters[i];
-    if (!scope->slots.at(name).is_missing) continue;
+    if (scope->slots.at(name)) continue;
     scope->set(name, i < n_required ? undefined("parameter '" + name + "' was not provided")
                                     : eval(*definition.defaults[i - n_required], scope));
   }

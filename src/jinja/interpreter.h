@@ -26,16 +26,13 @@ namespace limpid::jinja {
 struct Scope : Object {
   Scope(Budget* budget, std::shared_ptr<Scope> outer)
       : Object(budget, 0), parent(std::move(outer)) {}
-  struct Slot {
-    Value value;
-    bool is_missing;  // local to this scope, but not assigned yet
-  };
   void set(std::string_view name, Value value);
   void declare_missing(const LateNames& names);
   void clear();
 
   std::shared_ptr<Scope> parent;
-  std::unordered_map<std::string_view, Slot> slots;  // of this scope only; by name
+  // Of this scope only, by name. Nothing: local to this scope, but not assigned yet.
+  std::unordered_map<std::string_view, std::optional<Value>> slots;
 };
 using ScopePtr = std::shared_ptr<Scope>;
 
@@ -101,7 +98,6 @@ class Interpreter {
   enum class Flow : uint8_t { kNormal, kBreak, kContinue };
 
   Flow run(const Body& body, const ScopePtr& scope);
-  Flow run_statement(const Statement& statement, const ScopePtr& scope);
   Flow run_node(const Text& text, const ScopePtr& scope);
   Flow run_node(const Output& output, const ScopePtr& scope);
   Flow run_node(const If& choice, const ScopePtr& scope);
@@ -135,7 +131,12 @@ class Interpreter {
   std::optional<Value> loop_attribute(LoopObject& loop, std::string_view name);
 
   struct Evaluation;  // evaluation.cpp
-  class Level;
+  // One level deeper, as long as the result lives, so that no tree overflows the stack.
+  Level deeper() {
+    constexpr int64_t kLevelsPerDepth = 10;
+    if (depth_ >= kLevelsPerDepth * budget_.max_depth()) fail("the template is nested too deeply");
+    return Level(depth_);
+  }
 
   // The state of a render. `out_` is where output goes: to output_, or to the text that a macro or
   // a block captures.
@@ -153,24 +154,6 @@ class Interpreter {
   // nothing leaks.
   std::vector<std::shared_ptr<NamespaceObject>> namespaces_;
   std::vector<ScopePtr> captured_scopes_;
-};
-
-// Counts the nesting of the walk while it lives, so that no tree overflows the stack.
-class Interpreter::Level {
- public:
-  explicit Level(Interpreter& interpreter) : depth_(interpreter.depth_) {
-    constexpr int64_t kLevelsPerDepth = 10;
-    if (depth_ >= kLevelsPerDepth * interpreter.budget_.max_depth()) {
-      fail("the template is nested too deeply");
-    }
-    ++depth_;
-  }
-  ~Level() { --depth_; }
-  Level(const Level&) = delete;
-  Level& operator=(const Level&) = delete;
-
- private:
-  int64_t& depth_;
 };
 
 }  // namespace limpid::jinja

@@ -14,39 +14,29 @@ constexpr int kMaxJsonDepth = 190;
 // Messages and tools are passed as JSON. Their text, keys included, is data: a user or a tool wrote
 // it.
 Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
-  using Type = nlohmann::ordered_json::value_t;
   if (depth > kMaxJsonDepth) fail("the messages are nested too deeply");
-  switch (json.type()) {
-    case Type::boolean:
-      return Value(json.get<bool>());
-    case Type::number_integer:
-      return Value(json.get<int64_t>());
-    case Type::number_unsigned:
-      if (json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-        fail("an integer in the messages needs more than 64 bits");
-      }
-      return Value(json.get<int64_t>());
-    case Type::number_float:
-      return Value(json.get<double>());
-    case Type::string:
-      return make_string(budget, TracedView(json.get_ref<const std::string&>(), Origin::kData));
-    case Type::array: {
-      std::vector<Value> items;
-      items.reserve(json.size());
-      for (const auto& item : json) items.push_back(from_json(budget, item, depth + 1));
-      return make_list(budget, std::move(items));
-    }
-    case Type::object: {
-      std::vector<std::pair<Value, Value>> entries;
-      for (const auto& [key, value] : json.items()) {
-        entries.emplace_back(make_string(budget, TracedView(key, Origin::kData)),
-                             from_json(budget, value, depth + 1));
-      }
-      return make_dict(budget, std::move(entries));
-    }
-    default:
-      return {};
+  if (json.is_boolean()) return Value(json.get<bool>());
+  if (json.is_number_float()) return Value(json.get<double>());
+  if (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
+    fail("an integer in the messages needs more than 64 bits");
   }
+  if (json.is_number()) return Value(json.get<int64_t>());
+  if (json.is_string()) {
+    return make_string(budget, TracedView(json.get_ref<const std::string&>(), Origin::kData));
+  }
+  if (json.is_array()) {
+    std::vector<Value> items;
+    items.reserve(json.size());
+    for (const auto& item : json) items.push_back(from_json(budget, item, depth + 1));
+    return make_list(budget, std::move(items));
+  }
+  if (!json.is_object()) return {};
+  std::vector<std::pair<Value, Value>> entries;
+  for (const auto& [key, value] : json.items()) {
+    entries.emplace_back(make_string(budget, TracedView(key, Origin::kData)),
+                         from_json(budget, value, depth + 1));
+  }
+  return make_dict(budget, std::move(entries));
 }
 
 // json.dumps. Prompts with tools are JSON inside of text, and a model sees every blank of it, so
@@ -73,17 +63,11 @@ class JsonWriter {
   void put(const Value& value, size_t level) {
     budget_.spend(1);
     budget_.check_room(out_.memory());
-    switch (value.kind()) {
-      case Kind::kString:
-        return string(value.traced());
-      case Kind::kList:
-      case Kind::kTuple:
-        return list(value.as<SequenceObject>().items, level);
-      case Kind::kDict:
-        return dict(value.as<DictObject>(), level);
-      default:
-        own(scalar(value));
-    }
+    if (value.is_string()) return string(value.traced());
+    if (value.is(Kind::kDict)) return dict(value.as<DictObject>(), level);
+    if (!value.is(Kind::kList) && !value.is(Kind::kTuple)) return own(scalar(value));
+    enclosed("[", value.as<SequenceObject>().items, "]", level,
+             [&](const Value& item) { put(item, level + 1); });
   }
 
   // A value that is one word, as a value or as a key.
@@ -109,15 +93,19 @@ class JsonWriter {
     for (size_t i = 0; i < level; ++i) append_checked(budget_, out_, *style_.indent);
   }
 
-  void list(const std::vector<Value>& items, size_t level) {
-    own("[");
-    for (size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) append_checked(budget_, out_, style_.item_separator);
+  // The items between brackets, of which `write` writes each.
+  template <typename Items, typename Write>
+  void enclosed(std::string_view open, const Items& items, std::string_view close, size_t level,
+                Write write) {
+    own(open);
+    bool is_first = true;
+    for (const auto& item : items) {
+      if (!std::exchange(is_first, false)) append_checked(budget_, out_, style_.item_separator);
       newline(level + 1);
-      put(items[i], level + 1);
+      write(item);
     }
     if (!items.empty()) newline(level);
-    own("]");
+    own(close);
   }
 
   // A key is always a string in JSON: 1 becomes "1" and none becomes "null".
@@ -128,21 +116,12 @@ class JsonWriter {
         return compare(budget_, Comparison::kLt, a.first, b.first);
       });
     }
-    own("{");
-    bool is_first = true;
-    for (const auto& [key, value] : entries) {
-      if (!std::exchange(is_first, false)) append_checked(budget_, out_, style_.item_separator);
-      newline(level + 1);
-      if (key.is_string()) {
-        string(key.traced());
-      } else {
-        string({scalar(key), Origin::kData});
-      }
+    enclosed("{", entries, "}", level, [&](const auto& entry) {
+      const auto& [key, value] = entry;
+      string(key.is_string() ? key.traced() : TracedView(scalar(key), Origin::kData));
       append_checked(budget_, out_, style_.key_separator);
       put(value, level + 1);
-    }
-    if (!entries.empty()) newline(level);
-    own("}");
+    });
   }
 
   // Writes one character of a string; `shown` is how the text writes `c`. Characters beyond the

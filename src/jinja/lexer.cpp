@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
-#include "jinja/budget.h"
 #include "jinja/unicode_text.h"
 
 namespace limpid::jinja {

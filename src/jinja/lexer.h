@@ -44,9 +44,9 @@ struct Token {
   size_t at;         // byte in the source
   std::string text;  // data, name, decoded string, digits, operator
 
-  bool is_name(std::string_view name) const { return kind == TokenKind::kName && text == name; }
-  bool is_operator(std::string_view symbol) const {
-    return kind == TokenKind::kOperator && text == symbol;
+  // Whether it is this name or operator.
+  bool is(std::string_view word) const {
+    return (kind == TokenKind::kName || kind == TokenKind::kOperator) && text == word;
   }
 };
 
@@ -63,9 +63,9 @@ std::string normalize_newlines(std::string_view source);
 std::vector<Token> tokenize(std::string_view source);
 
 // The state that the parsers of statements and of expressions share: the tokens, and how deeply the
-// parsers are nested. at_… asks about the current token. skip_… moves past it if it is the wanted
-// one. expect_… does the same, and otherwise fails with a message that names the expected and the
-// current token.
+// parsers are nested. `at` asks about the current token. `skip` moves past it if it is the wanted
+// one. `expect` does the same, and otherwise fails with a message that names the expected and the
+// current token. A word is a name or an operator.
 class TokenStream {
  public:
   TokenStream(std::vector<Token> tokens, int64_t max_depth)
@@ -82,15 +82,9 @@ class TokenStream {
     return token;
   }
   bool at(TokenKind kind) const { return current().kind == kind; }
-  bool at_name(std::string_view name) const { return current().is_name(name); }
-  bool at_operator(std::string_view symbol) const { return current().is_operator(symbol); }
-  bool skip_name(std::string_view name) {
-    if (!at_name(name)) return false;
-    take();
-    return true;
-  }
-  bool skip_operator(std::string_view op) {
-    if (!at_operator(op)) return false;
+  bool at(std::string_view word) const { return current().is(word); }
+  bool skip(std::string_view word) {
+    if (!at(word)) return false;
     take();
     return true;
   }
@@ -98,8 +92,8 @@ class TokenStream {
     if (!at(kind)) fail_expected(what);
     return take();
   }
-  void expect_operator(std::string_view op) {
-    if (!skip_operator(op)) fail_expected(op);
+  void expect(std::string_view word) {
+    if (!skip(word)) fail_expected(word);
   }
 
   [[noreturn]] void fail(std::string message) const {
@@ -112,32 +106,17 @@ class TokenStream {
   }
   // How messages name a token.
   static std::string describe(const Token& token) {
-    switch (token.kind) {
-      case TokenKind::kEnd:
-        return "the end of the template";
-      case TokenKind::kData:
-        return "text";
-      case TokenKind::kString:
-        return "a string";
-      default:
-        return "'" + token.text + "'";
-    }
+    if (token.kind == TokenKind::kEnd) return "the end of the template";
+    if (token.kind == TokenKind::kData) return "text";
+    return token.kind == TokenKind::kString ? "a string" : "'" + token.text + "'";
   }
 
-  // Counts a level of nesting while it lives. The parser calls itself for every bracket and every
-  // block, so a template of 20,000 brackets would overflow the stack without this.
-  class Level {
-   public:
-    explicit Level(TokenStream& stream) : stream_(stream) {
-      if (++stream_.depth_ > stream_.max_depth_) stream_.fail("the template is nested too deeply");
-    }
-    ~Level() { --stream_.depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-
-   private:
-    TokenStream& stream_;
-  };
+  // One level deeper, as long as the result lives. The parser calls itself for every bracket and
+  // every block, so a template of 20,000 brackets would overflow the stack without this.
+  Level deeper() {
+    if (depth_ >= max_depth_) fail("the template is nested too deeply");
+    return Level(depth_);
+  }
 
  private:
   std::vector<Token> tokens_;

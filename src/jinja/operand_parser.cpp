@@ -1,8 +1,8 @@
 // Parses operands: names, constants and displays, with the attributes, subscripts, calls, filters
 // and tests that follow them.
-#include <charconv>
 #include <unordered_set>
 
+#include "base/parse_number.h"
 #include "jinja/builtins.h"
 #include "jinja/expression_parser.h"
 
@@ -10,25 +10,17 @@ namespace limpid::jinja {
 
 // A name, a constant, a display or something in parentheses.
 ExpressionPtr ExpressionParser::primary() {
-  switch (stream_.current().kind) {
-    case TokenKind::kName:
-      return name_or_constant();
-    case TokenKind::kString:
-      return string();
-    case TokenKind::kInteger:
-    case TokenKind::kFloat:
-      return number();
-    default:
-      break;
-  }
-  if (stream_.skip_operator("(")) {
-    const TokenStream::Level level(stream_);
+  if (stream_.at(TokenKind::kName)) return name_or_constant();
+  if (stream_.at(TokenKind::kString)) return string();
+  if (stream_.at(TokenKind::kInteger) || stream_.at(TokenKind::kFloat)) return number();
+  if (stream_.skip("(")) {
+    const Level level = stream_.deeper();
     ExpressionPtr inner = tuple(true, true);
-    stream_.expect_operator(")");
+    stream_.expect(")");
     return inner;
   }
-  if (stream_.at_operator("[")) return list();
-  if (stream_.at_operator("{")) return dict();
+  if (stream_.at("[")) return list();
+  if (stream_.at("{")) return dict();
   stream_.fail("unexpected " + TokenStream::describe(stream_.current()));
 }
 
@@ -56,23 +48,21 @@ ExpressionPtr ExpressionParser::string() {
 
 ExpressionPtr ExpressionParser::number() {
   const Token token = stream_.take();
-  const char* begin = token.text.data();
-  const char* end = begin + token.text.size();
-  int64_t integer = 0;
-  double real = 0;
-  const bool is_float = token.kind == TokenKind::kFloat;
-  const auto result =
-      is_float ? std::from_chars(begin, end, real) : std::from_chars(begin, end, integer);
-  if (result.ec != std::errc()) throw SyntaxFault{token.at, "a number needs more than 64 bits"};
-  return make(token.at, Literal{is_float ? Value(real) : Value(integer)});
+  if (token.kind == TokenKind::kFloat) {
+    if (const auto real = parse_number<double>(token.text))
+      return make(token.at, Literal{Value(*real)});
+  } else if (const auto integer = parse_number<int64_t>(token.text)) {
+    return make(token.at, Literal{Value(*integer)});
+  }
+  throw SyntaxFault{token.at, "a number needs more than 64 bits"};
 }
 
 ExpressionPtr ExpressionParser::list() {
   const size_t at = stream_.take().at;
   SequenceDisplay display{false, {}};
-  while (!stream_.at_operator("]")) {
+  while (!stream_.at("]")) {
     display.items.push_back(expression());
-    if (!stream_.at_operator("]")) stream_.expect_operator(",");
+    if (!stream_.at("]")) stream_.expect(",");
   }
   stream_.take();
   return make(at, std::move(display));
@@ -81,11 +71,11 @@ ExpressionPtr ExpressionParser::list() {
 ExpressionPtr ExpressionParser::dict() {
   const size_t at = stream_.take().at;
   DictDisplay display;
-  while (!stream_.at_operator("}")) {
+  while (!stream_.at("}")) {
     ExpressionPtr key = expression();
-    stream_.expect_operator(":");
+    stream_.expect(":");
     display.entries.emplace_back(std::move(key), expression());
-    if (!stream_.at_operator("}")) stream_.expect_operator(",");
+    if (!stream_.at("}")) stream_.expect(",");
   }
   stream_.take();
   return make(at, std::move(display));
@@ -93,11 +83,11 @@ ExpressionPtr ExpressionParser::dict() {
 
 ExpressionPtr ExpressionParser::postfix(ExpressionPtr operand) {
   while (true) {
-    if (stream_.at_operator(".")) {
+    if (stream_.at(".")) {
       operand = attribute(std::move(operand));
-    } else if (stream_.at_operator("[")) {
+    } else if (stream_.at("[")) {
       operand = subscript(std::move(operand));
-    } else if (stream_.at_operator("(")) {
+    } else if (stream_.at("(")) {
       operand = call(std::move(operand));
     } else {
       return operand;
@@ -108,11 +98,11 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr operand) {
 // What may follow in any order: x|first is string, f(x)|g(y)(z).
 ExpressionPtr ExpressionParser::filters_and_tests(ExpressionPtr operand) {
   while (true) {
-    if (stream_.at_operator("|")) {
+    if (stream_.at("|")) {
       operand = filters(std::move(operand));
-    } else if (stream_.at_name("is")) {
+    } else if (stream_.at("is")) {
       operand = test(std::move(operand));
-    } else if (stream_.at_operator("(")) {
+    } else if (stream_.at("(")) {
       operand = call(std::move(operand));
     } else {
       return operand;
@@ -134,17 +124,17 @@ ExpressionPtr ExpressionParser::attribute(ExpressionPtr operand) {
 ExpressionPtr ExpressionParser::subscript(ExpressionPtr operand) {
   const size_t at = stream_.take().at;
   const auto bound = [&]() -> ExpressionPtr {
-    return stream_.at_operator(":") || stream_.at_operator("]") ? nullptr : expression();
+    return stream_.at(":") || stream_.at("]") ? nullptr : expression();
   };
-  if (stream_.at_operator("]")) stream_.fail_expected("an index");
+  if (stream_.at("]")) stream_.fail_expected("an index");
   ExpressionPtr first = bound();
-  if (first && stream_.skip_operator("]")) {
+  if (first && stream_.skip("]")) {
     return make(at, Subscript{std::move(operand), std::move(first)});
   }
-  stream_.expect_operator(":");
+  stream_.expect(":");
   ExpressionPtr stop = bound();
-  ExpressionPtr step = stream_.skip_operator(":") ? bound() : nullptr;
-  stream_.expect_operator("]");
+  ExpressionPtr step = stream_.skip(":") ? bound() : nullptr;
+  stream_.expect("]");
   return make(at, Slice{std::move(operand), std::move(first), std::move(stop), std::move(step)});
 }
 
@@ -156,17 +146,17 @@ ExpressionPtr ExpressionParser::call(ExpressionPtr operand) {
 // (a, *b, c=1): positional arguments, one list of more, then named ones.
 CallArguments ExpressionParser::call_arguments() {
   CallArguments arguments;
-  stream_.expect_operator("(");
+  stream_.expect("(");
   std::unordered_set<std::string> names;
-  while (!stream_.at_operator(")")) {
-    if (stream_.at_operator("**")) stream_.refuse("a call with **");
-    if (stream_.at(TokenKind::kName) && stream_.look().is_operator("=")) {
+  while (!stream_.at(")")) {
+    if (stream_.at("**")) stream_.refuse("a call with **");
+    if (stream_.at(TokenKind::kName) && stream_.look().is("=")) {
       std::string name = stream_.take().text;
       if (!names.insert(name).second) stream_.fail("keyword argument '" + name + "' is repeated");
       stream_.take();
       arguments.named.emplace_back(std::move(name), expression());
     } else {
-      const bool is_starred = stream_.skip_operator("*");
+      const bool is_starred = stream_.skip("*");
       if (arguments.more_positional || (!is_starred && !names.empty())) {
         stream_.fail("the arguments of a call are in the wrong order");
       }
@@ -177,7 +167,7 @@ CallArguments ExpressionParser::call_arguments() {
         arguments.positional.push_back(std::move(value));
       }
     }
-    if (!stream_.at_operator(")")) stream_.expect_operator(",");
+    if (!stream_.at(")")) stream_.expect(",");
   }
   stream_.take();
   return arguments;
@@ -185,11 +175,11 @@ CallArguments ExpressionParser::call_arguments() {
 
 // An unknown filter is noted, not refused: see unknown_mark().
 ExpressionPtr ExpressionParser::filters(ExpressionPtr operand, bool start_inline) {
-  while (start_inline || stream_.skip_operator("|")) {
+  while (start_inline || stream_.skip("|")) {
     start_inline = false;
     Token token = stream_.expect(TokenKind::kName, "the name of a filter");
     CallArguments arguments;
-    if (stream_.at_operator("(")) arguments = call_arguments();
+    if (stream_.at("(")) arguments = call_arguments();
     if (find_filter(token.text) == nullptr) {
       unknown_.push_back({token.at, fmt::format("filter '{}'{}", token.text, kNotSupported)});
     }
@@ -202,22 +192,22 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr operand, bool start_inline
 // Whether the argument of a test follows without parentheses: x is divisibleby 3.
 bool ExpressionParser::at_operand() const {
   if (stream_.at(TokenKind::kName)) {
-    return !stream_.at_name("else") && !stream_.at_name("or") && !stream_.at_name("and");
+    return !stream_.at("else") && !stream_.at("or") && !stream_.at("and");
   }
   return stream_.at(TokenKind::kString) || stream_.at(TokenKind::kInteger) ||
-         stream_.at(TokenKind::kFloat) || stream_.at_operator("[") || stream_.at_operator("{");
+         stream_.at(TokenKind::kFloat) || stream_.at("[") || stream_.at("{");
 }
 
 // x is defined, x is not none, x is equalto 'a'.
 ExpressionPtr ExpressionParser::test(ExpressionPtr operand) {
   const size_t at = stream_.take().at;
-  const bool is_negated = stream_.skip_name("not");
+  const bool is_negated = stream_.skip("not");
   Token token = stream_.expect(TokenKind::kName, "the name of a test");
   CallArguments arguments;
-  if (stream_.at_operator("(")) {
+  if (stream_.at("(")) {
     arguments = call_arguments();
   } else if (at_operand()) {
-    if (stream_.at_name("is")) stream_.fail("tests with 'is' cannot be chained");
+    if (stream_.at("is")) stream_.fail("tests with 'is' cannot be chained");
     arguments.positional.push_back(postfix(primary()));
   }
   if (find_test(token.text) == nullptr) {

@@ -31,40 +31,26 @@ double remainder(double a, double b) {
 }
 
 Value of_floats(BinaryOperator op, double a, double b) {
-  switch (op) {
-    case BinaryOperator::kAdd:
-      return Value(a + b);
-    case BinaryOperator::kSub:
-      return Value(a - b);
-    case BinaryOperator::kMul:
-      return Value(a * b);
-    case BinaryOperator::kMod:
-      return Value(remainder(a, b));
-    default:
-      if (b == 0) fail("division by zero");
-      return Value(a / b);
-  }
+  if (op == BinaryOperator::kAdd) return Value(a + b);
+  if (op == BinaryOperator::kSub) return Value(a - b);
+  if (op == BinaryOperator::kMul) return Value(a * b);
+  if (op == BinaryOperator::kMod) return Value(remainder(a, b));
+  if (b == 0) fail("division by zero");
+  return Value(a / b);
 }
 
 Value of_integers(BinaryOperator op, int64_t a, int64_t b) {
   int64_t r = 0;
-  switch (op) {
-    case BinaryOperator::kAdd:
-      return Value(checked(__builtin_add_overflow(a, b, &r), r));
-    case BinaryOperator::kSub:
-      return Value(checked(__builtin_sub_overflow(a, b, &r), r));
-    case BinaryOperator::kMul:
-      return Value(checked(__builtin_mul_overflow(a, b, &r), r));
-    case BinaryOperator::kMod:
-      return Value(remainder(a, b));
-    default:
-      return of_floats(op, static_cast<double>(a), static_cast<double>(b));
-  }
+  if (op == BinaryOperator::kAdd) return Value(checked(__builtin_add_overflow(a, b, &r), r));
+  if (op == BinaryOperator::kSub) return Value(checked(__builtin_sub_overflow(a, b, &r), r));
+  if (op == BinaryOperator::kMul) return Value(checked(__builtin_mul_overflow(a, b, &r), r));
+  if (op == BinaryOperator::kMod) return Value(remainder(a, b));
+  return of_floats(op, static_cast<double>(a), static_cast<double>(b));
 }
 
 // 'ab' * 3 and [1] * 3. The size is known before anything is made, so it is checked first.
 Value repeat(Budget& budget, const Value& sequence, int64_t times) {
-  const size_t count = times > 0 ? static_cast<size_t>(times) : 0;
+  const size_t count = times > 0 && *length_of(sequence) > 0 ? static_cast<size_t>(times) : 0;
   const auto check = [&](size_t size) {
     size_t total = 0;
     if (__builtin_mul_overflow(size, count, &total)) total = SIZE_MAX / 2;
@@ -73,20 +59,16 @@ Value repeat(Budget& budget, const Value& sequence, int64_t times) {
   };
   if (sequence.is_string()) {
     const auto& string = sequence.as<StringObject>();
-    check(string.text.empty() ? 0 : string.text.memory() + sizeof(size_t));
+    check(string.text.memory() + sizeof(size_t));
     TracedText out;
-    if (!string.text.empty()) {
-      for (size_t i = 0; i < count; ++i) out.append(string.text);
-    }
+    for (size_t i = 0; i < count; ++i) out.append(string.text);
     return make_string(budget, std::move(out), string.is_markup);
   }
   const auto& items = sequence.as<SequenceObject>().items;
   check(items.size() * sizeof(Value));
   std::vector<Value> out;
   out.reserve(items.size() * count);
-  if (!items.empty()) {
-    for (size_t i = 0; i < count; ++i) out.insert(out.end(), items.begin(), items.end());
-  }
+  for (size_t i = 0; i < count; ++i) out.insert(out.end(), items.begin(), items.end());
   return sequence.is(Kind::kList) ? make_list(budget, std::move(out))
                                   : make_tuple(budget, std::move(out));
 }
@@ -127,12 +109,6 @@ std::optional<int> order_of_numbers(const Value& a, const Value& b) {
   }
   if (std::isnan(a.real()) || std::isnan(b.real())) return std::nullopt;
   return a.real() < b.real() ? -1 : a.real() > b.real();
-}
-
-// Item by item; lists and tuples are compared only with their own kind.
-bool equal_sequences(Budget& budget, const std::vector<Value>& a, const std::vector<Value>& b) {
-  return std::ranges::equal(a, b,
-                            [&](const Value& x, const Value& y) { return equals(budget, x, y); });
 }
 
 // The order of entries does not count.
@@ -201,29 +177,23 @@ bool is_true(const Value& value) {
   return length_of(value).value_or(1) != 0;
 }
 
-// Never throws for defined or undefined values: things of different kinds are not equal. Numbers
-// are compared across kinds, so 1 == 1.0 == true.
+// Never throws for defined or undefined values: things of different kinds, such as a list and a
+// tuple, are not equal. Numbers are compared across kinds, so 1 == 1.0 == true.
 bool equals(Budget& budget, const Value& a, const Value& b) {
   budget.spend(1);
   if (a.is_number() && b.is_number()) return order_of_numbers(a, b) == 0;
   if (a.kind() != b.kind()) return false;
   if (a.object() == b.object()) return true;
-  switch (a.kind()) {
-    case Kind::kUndefined:
-      return true;
-    case Kind::kString:
-      if (a.text().size() != b.text().size()) return false;
-      budget.spend_bytes(a.text().size());
-      return a.text() == b.text();
-    case Kind::kList:
-    case Kind::kTuple:
-    case Kind::kRange:
-      return equal_sequences(budget, a.as<SequenceObject>().items, b.as<SequenceObject>().items);
-    case Kind::kDict:
-      return equal_dicts(budget, a.as<DictObject>(), b.as<DictObject>());
-    default:
-      return false;
+  if (a.is_undefined()) return true;
+  if (a.is_string()) {
+    if (a.text().size() != b.text().size()) return false;
+    budget.spend_bytes(a.text().size());
+    return a.text() == b.text();
   }
+  if (a.is(Kind::kDict)) return equal_dicts(budget, a.as<DictObject>(), b.as<DictObject>());
+  if (!a.is_sequence() || a.is(Kind::kDictView)) return false;
+  const auto same = [&](const Value& x, const Value& y) { return equals(budget, x, y); };
+  return std::ranges::equal(a.as<SequenceObject>().items, b.as<SequenceObject>().items, same);
 }
 
 // Lists and tuples are ordered like words in a dictionary: by the first items that differ, then by

@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include "jinja/expression_parser.h"
-#include "jinja/lexer.h"
 
 namespace limpid::jinja {
 namespace {
@@ -32,8 +31,7 @@ class Parser {
   // `ends` is empty. The first of `ends` is the one that no template can do without.
   Body body(Names ends) {
     const auto at_end = [&] {
-      return std::ranges::any_of(ends,
-                                 [&](std::string_view name) { return stream_.at_name(name); });
+      return std::ranges::any_of(ends, [&](std::string_view name) { return stream_.at(name); });
     };
     Body statements;
     while (true) {
@@ -63,20 +61,20 @@ class Parser {
 
   // The rest of an opening tag, and the body up to one of `ends`.
   Body block(Names ends) {
-    const TokenStream::Level level(stream_);
-    stream_.skip_operator(":");
+    const Level level = stream_.deeper();
+    stream_.skip(":");
     stream_.expect(TokenKind::kBlockEnd, "'%}'");
     return body(ends);
   }
 
   // A body with a scope of its own, its end tag taken.
   // Filters and tests that are unknown in it are refused when it ends.
-  Body scoped_block(std::string_view end) {
+  Block scoped_block(std::string_view end) {
     const size_t mark = expressions_.unknown_mark();
-    Body statements = block({end});
+    Block scoped{{}, block({end})};
     stream_.take();
     expressions_.reject_unknown(mark);
-    return statements;
+    return scoped;
   }
 
   // One statement, from the name of its tag up to the %} of its last tag, which body() takes.
@@ -91,7 +89,7 @@ class Parser {
     if (name == "filter") return {tag.at, parse_filter()};
     if (name == "generation") {
       const LoopGuard outside(*this, false, false);
-      return {tag.at, Generation{{}, scoped_block("endgeneration")}};
+      return {tag.at, Generation{scoped_block("endgeneration")}};
     }
     if (name == "break" || name == "continue") {
       if (!can_break_) throw SyntaxFault{tag.at, "'" + tag.text + "' outside of a loop"};
@@ -129,18 +127,18 @@ class Parser {
       const LoopGuard in_loop(*this, true, can_break_);
       loop.target = expressions_.target(false, "in");
     }
-    if (!stream_.skip_name("in")) stream_.fail_expected("'in'");
+    if (!stream_.skip("in")) stream_.fail_expected("'in'");
     loop.iterable = expressions_.tuple(false);
     const size_t mark = expressions_.unknown_mark();
-    if (stream_.skip_name("if")) loop.condition = expressions_.expression();
-    if (stream_.at_name("recursive")) stream_.refuse("a recursive loop");
+    if (stream_.skip("if")) loop.condition = expressions_.expression();
+    if (stream_.at("recursive")) stream_.refuse("a recursive loop");
     {
       const LoopGuard in_loop(*this, true, true);
       loop.body = block({"endfor", "else"});
     }
     if (stream_.take().text == "else") {
       const LoopGuard in_loop(*this, true, can_break_);
-      loop.otherwise = block({"endfor"});
+      loop.otherwise.body = block({"endfor"});
       stream_.take();
     }
     expressions_.reject_unknown(mark);
@@ -150,22 +148,22 @@ class Parser {
   // {% set x = 1 %}, {% set ns.x = 1 %}, {% set a, b = pair %}, or {% set x %}text{% endset %}.
   Statement parse_set(size_t at) {
     ExpressionPtr target = expressions_.target(true);
-    if (stream_.skip_operator("=")) return {at, Set{std::move(target), expressions_.tuple()}};
-    if (stream_.at_operator("|")) stream_.refuse("a filter of a set block");
-    return {at, SetBlock{std::move(target), {}, scoped_block("endset")}};
+    if (stream_.skip("=")) return {at, Set{std::move(target), expressions_.tuple()}};
+    if (stream_.at("|")) stream_.refuse("a filter of a set block");
+    return {at, SetBlock{scoped_block("endset"), std::move(target)}};
   }
 
   // (a, b=1): the parameters of a macro, or of the body that a call block passes.
   void parse_signature(MacroDefinition& macro) {
-    stream_.expect_operator("(");
+    stream_.expect("(");
     std::unordered_set<std::string> names;
-    while (!stream_.at_operator(")")) {
-      if (!macro.parameters.empty()) stream_.expect_operator(",");
+    while (!stream_.at(")")) {
+      if (!macro.parameters.empty()) stream_.expect(",");
       std::string name = expressions_.target_name();
       if (!names.insert(name).second) stream_.fail("parameter '" + name + "' is repeated");
       if (name == "caller") stream_.refuse("a parameter named 'caller'");
       macro.parameters.push_back(std::move(name));
-      if (stream_.skip_operator("=")) {
+      if (stream_.skip("=")) {
         macro.defaults.push_back(expressions_.expression());
       } else if (!macro.defaults.empty()) {
         stream_.fail("a parameter without a default follows one with a default");
@@ -177,10 +175,10 @@ class Parser {
   // Jinja gives a macro the argument `caller` only if its body reads that name, so the body's reads
   // are counted.
   void parse_macro_body(MacroDefinition& macro, std::string_view end) {
-    const LoopGuard outside(*this, in_loop_, false);
+    const LoopGuard outside(*this, false, false);
     const bool was_in_macro = std::exchange(expressions_.inside_macro, true);
     const int64_t n_callers = expressions_.n_callers;
-    macro.body = scoped_block(end);
+    macro.body = scoped_block(end).body;
     macro.uses_caller = expressions_.n_callers > n_callers;
     expressions_.inside_macro = was_in_macro;
   }
@@ -201,7 +199,7 @@ class Parser {
   CallBlock parse_call() {
     auto caller = std::make_shared<MacroDefinition>();
     caller->name = "caller";
-    if (stream_.at_operator("(")) parse_signature(*caller);
+    if (stream_.at("(")) parse_signature(*caller);
     ExpressionPtr call = expressions_.expression();
     if (!std::holds_alternative<Call>(call->node)) {
       throw SyntaxFault{call->at, "expected a call"};
@@ -214,16 +212,18 @@ class Parser {
   FilterBlock parse_filter() {
     const size_t mark = expressions_.unknown_mark();
     ExpressionPtr filter = expressions_.filters(nullptr, true);
-    Body statements = scoped_block("endfilter");
+    Block statements = scoped_block("endfilter");
     expressions_.reject_unknown(mark);
-    return {std::move(filter), {}, std::move(statements)};
+    return {std::move(statements), std::move(filter)};
   }
 
   // Says, while it lives, whether the parser is in a loop and whether `break` would find the loop.
   class LoopGuard {
    public:
     LoopGuard(Parser& parser, bool in_loop, bool can_break)
-        : parser_(parser), in_loop_(parser.in_loop_), can_break_(parser.can_break_) {
+        : parser_(parser),
+          in_loop_(parser.expressions_.inside_loop),
+          can_break_(parser.can_break_) {
       parser.set_loop(in_loop || in_loop_, can_break);
     }
     ~LoopGuard() { parser_.set_loop(in_loop_, can_break_); }
@@ -235,13 +235,12 @@ class Parser {
     bool in_loop_, can_break_;
   };
   void set_loop(bool in_loop, bool can_break) {
-    in_loop_ = expressions_.inside_loop = in_loop;
+    expressions_.inside_loop = in_loop;
     can_break_ = can_break;
   }
 
   TokenStream stream_;
   ExpressionParser expressions_;
-  bool in_loop_ = false;
   bool can_break_ = false;
 };
 

@@ -54,23 +54,14 @@ class Printer {
   void print(const Value& value) {
     budget_.spend(1);
     budget_.check_room(out_.memory());
-    switch (value.kind()) {
-      case Kind::kUndefined:
-        return put("Undefined");
-      case Kind::kString:
-        return print_string(value);
-      case Kind::kList:
-        return print_items("[", value, "]");
-      case Kind::kTuple:
-        return print_items("(", value, *length_of(value) == 1 ? ",)" : ")");
-      case Kind::kDictView:
-        put(python_type_name(value));
-        return print_items("([", value, "])");
-      case Kind::kDict:
-        return print_dict(value.as<DictObject>());
-      default:
-        append_str(budget_, out_, value);
-    }
+    if (value.is_undefined()) return put("Undefined");
+    if (value.is_string()) return print_string(value);
+    if (value.is(Kind::kDict)) return print_dict(value.as<DictObject>());
+    if (value.is(Kind::kList)) return print_items("[", value, "]");
+    if (value.is(Kind::kTuple)) return print_items("(", value, *length_of(value) == 1 ? ",)" : ")");
+    if (!value.is(Kind::kDictView)) return append_str(budget_, out_, value);
+    put(python_type_name(value));
+    print_items("([", value, "])");
   }
 
  private:
@@ -144,30 +135,16 @@ void append_checked(Budget& budget, TracedText& out, TracedView part) {
 // repr().
 void append_str(Budget& budget, TracedText& out, const Value& value) {
   const auto put = [&out](std::string_view own) { out.append(own, Origin::kData); };
-  switch (value.kind()) {
-    case Kind::kNone:
-      return put("None");
-    case Kind::kUndefined:
-      return;
-    case Kind::kBool:
-      return put(value.integer() ? "True" : "False");
-    case Kind::kInt:
-      return put(std::to_string(value.integer()));
-    case Kind::kFloat:
-      return put(float_repr(value.real()));
-    case Kind::kString:
-      return append_checked(budget, out, value.traced());
-    case Kind::kRange:
-      return put(range_repr(value.as<RangeObject>()));
-    case Kind::kList:
-    case Kind::kTuple:
-    case Kind::kDict:
-    case Kind::kDictView:
-      return Printer(budget, out).print(value);
-    default:
-      // Python prints an address for most of these, so their output is not defined.
-      refuse("printing a {}", python_type_name(value));
-  }
+  if (value.is_undefined()) return;
+  if (value.is_string()) return append_checked(budget, out, value.traced());
+  if (value.is(Kind::kNone)) return put("None");
+  if (value.is(Kind::kBool)) return put(value.integer() ? "True" : "False");
+  if (value.is(Kind::kInt)) return put(std::to_string(value.integer()));
+  if (value.is(Kind::kFloat)) return put(float_repr(value.real()));
+  if (value.is(Kind::kRange)) return put(range_repr(value.as<RangeObject>()));
+  if (value.is_sequence() || value.is(Kind::kDict)) return Printer(budget, out).print(value);
+  // Python prints an address for most of the others, so their output is not defined.
+  refuse("printing a {}", python_type_name(value));
 }
 
 // The text of a value as a new text; append_str writes to an existing one.

@@ -18,15 +18,12 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <type_traits>
 
 #include "jinja/parser.h"
 
 namespace limpid::jinja {
 namespace {
-
-// Where a scope finds a name when it begins: it is a parameter, a variable of the context (or a
-// global function), a name of a scope around, or not there yet, which makes it a late name.
-enum class Source : uint8_t { kParameter, kContext, kOuterScope, kNowhere };
 
 // The names of a scope, or what a branch of an `if` adds to them. A branch sees the names of its
 // base and holds its own only, so each name is moved once for each `if` around it.
@@ -35,11 +32,13 @@ enum class Source : uint8_t { kParameter, kContext, kOuterScope, kNowhere };
 struct Symbols {
   const Symbols* outer = nullptr;  // the scope around
   const Symbols* base = nullptr;   // of a branch
-  std::map<std::string_view, Source> sources{};
+  // Of each name, whether the scope does not find it anywhere when it begins. Other names are
+  // parameters, variables of the context (or global functions), or names of a scope around.
+  std::map<std::string_view, bool> is_late{};
   std::set<std::string_view> stores{};
 
   bool has(std::string_view name) const {
-    return sources.contains(name) || (base != nullptr && base->has(name));
+    return is_late.contains(name) || (base != nullptr && base->has(name));
   }
   bool knows(std::string_view name) const {
     return has(name) || (outer != nullptr && outer->knows(name));
@@ -47,22 +46,19 @@ struct Symbols {
   bool has_stored(std::string_view name) const {
     return stores.contains(name) || (base != nullptr && base->has_stored(name));
   }
-  Source outside(std::string_view name, Source otherwise) const {
-    return outer != nullptr && outer->knows(name) ? Source::kOuterScope : otherwise;
-  }
   void parameter(std::string_view name) {
     stores.insert(name);
-    sources[name] = Source::kParameter;
+    is_late[name] = false;
   }
   // A read decides where a name comes from, unless an earlier read or write did.
   void load(std::string_view name) {
-    if (!knows(name)) sources[name] = Source::kContext;
+    if (!knows(name)) is_late[name] = false;
   }
   // A name that is assigned first is the scope's own. It begins as what a scope around has, or as
   // nothing.
   void store(std::string_view name) {
     stores.insert(name);
-    if (!has(name)) sources[name] = outside(name, Source::kNowhere);
+    if (!has(name)) is_late[name] = outer == nullptr || !outer->knows(name);
   }
   // The names that an expression reads and a target writes. Order matters, so callers read a value
   // before they write its target.
@@ -85,20 +81,20 @@ struct Symbols {
   // what is outside.
   void merge(std::initializer_list<const Symbols*> branches) {
     for (const auto* branch : branches) {
-      for (const auto& [name, source] : branch->sources) sources.emplace(name, Source::kContext);
+      for (const auto& [name, late] : branch->is_late) is_late.emplace(name, false);
     }
     for (const auto* branch : branches) {
       for (const auto name : branch->stores) {
         if (has_stored(name)) continue;
-        sources[name] = outside(name, Source::kContext);
+        is_late[name] = false;
         stores.insert(name);
       }
     }
   }
   LateNames late_names() const {
     LateNames names;
-    for (const auto& [name, source] : sources) {
-      if (source == Source::kNowhere) names.emplace_back(name);
+    for (const auto& [name, late] : is_late) {
+      if (late) names.emplace_back(name);
     }
     return names;
   }
@@ -144,11 +140,11 @@ void collect(const Body& body, Symbols& names) {
 // Goes into the scopes inside `body`, whose own scope has the names `outer`.
 void descend(Body& body, const Symbols& outer);
 
-// Finds the late names of the scope that has `body`, and those of the scopes inside.
-void analyse(Symbols& symbols, Body& body, LateNames& late_names) {
-  collect(body, symbols);
-  late_names = symbols.late_names();
-  descend(body, symbols);
+// Finds the late names of the block's scope, and those of the scopes inside.
+void analyse(Symbols& symbols, Block& block) {
+  collect(block.body, symbols);
+  block.late_names = symbols.late_names();
+  descend(block.body, symbols);
 }
 
 void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
@@ -156,16 +152,16 @@ void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
   for (const auto& name : macro.parameters) symbols.parameter(name);
   for (const auto& value : macro.defaults) symbols.read(value);
   if (macro.uses_caller) symbols.parameter("caller");
-  analyse(symbols, macro.body, macro.late_names);
+  analyse(symbols, macro);
 }
 
 void descend_into(For& loop, const Symbols& outer) {
   Symbols inside{.outer = &outer};
   inside.parameter("loop");
   inside.write(*loop.target, true);
-  analyse(inside, loop.body, loop.late_names);
+  analyse(inside, loop);
   Symbols otherwise{.outer = &outer};
-  analyse(otherwise, loop.otherwise, loop.else_late_names);
+  analyse(otherwise, loop.otherwise);
 }
 
 // A branch is not a scope: its names belong to the scope around, but bodies inside it may be
@@ -181,11 +177,11 @@ void descend_into(MacroStatement& statement, const Symbols& outer) {
 void descend_into(CallBlock& block, const Symbols& outer) { analyse_macro(*block.caller, outer); }
 
 // SetBlock, FilterBlock, Generation: a body in a scope of its own, without parameters.
-template <typename Block>
-void descend_into(Block& block, const Symbols& outer) {
-  if constexpr (requires { block.late_names; }) {
+template <typename Node>
+void descend_into(Node& node, const Symbols& outer) {
+  if constexpr (std::is_base_of_v<Block, Node>) {
     Symbols inside{.outer = &outer};
-    analyse(inside, block.body, block.late_names);
+    analyse(inside, node);
   }
 }
 
@@ -199,7 +195,7 @@ void descend(Body& body, const Symbols& outer) {
 
 void find_late_names(Template& parsed) {
   Symbols symbols;
-  analyse(symbols, parsed.body, parsed.late_names);
+  analyse(symbols, parsed);
 }
 
 }  // namespace limpid::jinja

@@ -102,7 +102,7 @@ constexpr Builtin kTable[] = {
     {"rstrip", stripped<Side::kRight>, {"chars"}, 0, kByPosition},
     {"split", method_split, {"sep", "maxsplit"}},
     {"startswith", affix<false>, {"prefix", "start", "end"}, 1, kByPosition},
-    {"strip", stripped<Side::kBoth>, {"chars"}, 0, kByPosition},
+    {"strip", method_strip, {"chars"}, 0, kByPosition},
     {"title", in_case<to_title>},
     {"upper", in_case<to_upper>},
 };
@@ -137,6 +137,8 @@ const Value& placeholder_value(const Arguments& arguments, std::string_view name
 }  // namespace
 
 const std::span<const Builtin> kStringMethods = kTable;
+
+Value method_strip(BuiltinCall& call) { return stripped<Side::kBoth>(call); }
 
 // text % values and text.format(…), as far as chat templates use them: %s, %d and %%; {}, {0},
 // {name} and {…:d}. Widths, precisions and conversions are refused by name.

@@ -12,38 +12,25 @@
 namespace limpid::jinja {
 namespace {
 
-// The operand as text (markupsafe.soft_str) and whether it stays marked as safe.
-// Filters take anything and work on its text; a string is taken as it is, without a copy.
-struct Operand {
-  explicit Operand(const BuiltinCall& call)
-      : value(str_value(call.budget, call.self)),
-        text(value.traced()),
-        is_markup(value.as<StringObject>().is_markup) {}
-  const Value value;
-  const TracedView text;
-  const bool is_markup;
-};
+// A filter that takes anything and works on its text (markupsafe.soft_str): `run` gets a string. A
+// string is taken as it is, without a copy.
+template <Value (*run)(BuiltinCall&)>
+Value on_text(BuiltinCall& call) {
+  const Value text = str_value(call.budget, call.self);
+  BuiltinCall with_text(call, text);
+  return run(with_text);
+}
 
-Value filter_string(BuiltinCall& call) { return Operand(call).value; }
+Value filter_string(BuiltinCall& call) { return call.self; }
 
 // Like transformers, the environment escapes nothing by itself: `safe` only marks a string, and `+`
 // then escapes what is added to it (markupsafe.Markup).
-Value filter_safe(BuiltinCall& call) { return make_string(call.budget, Operand(call).text, true); }
+Value filter_safe(BuiltinCall& call) { return make_string(call.budget, call.self.traced(), true); }
 
 // escape does not change a text that is already safe.
 Value filter_escape(BuiltinCall& call) {
-  const Operand operand(call);
-  if (operand.is_markup) return operand.value;
-  return make_string(call.budget, escape_html(call.budget, operand.text), true);
-}
-
-// White space at both ends, or the given characters.
-Value filter_trim(BuiltinCall& call) {
-  const Operand operand(call);
-  std::optional<std::string_view> characters;
-  if (call.has_value(0)) characters = call.string(0);
-  const std::string_view kept = strip(operand.text.bytes(), Side::kBoth, characters);
-  return make_string(call.budget, operand.text.part(kept), operand.is_markup);
+  if (call.self.as<StringObject>().is_markup) return call.self;
+  return make_string(call.budget, escape_html(call.budget, call.self.traced()), true);
 }
 
 // Unlike the method, the filter turns all its arguments into text first.
@@ -82,10 +69,8 @@ Value filter_indent(BuiltinCall& call) {
 Value filter_format(BuiltinCall& call) {
   if (!call.arguments.named.empty()) refuse("the filter 'format' with keyword arguments");
   const Value values = make_tuple(call.budget, call.arguments.positional);
-  const Operand operand(call);
-  return make_string(call.budget,
-                     format_percent(call.budget, operand.text, values, operand.is_markup),
-                     operand.is_markup);
+  const bool is_markup = call.self.as<StringObject>().is_markup;
+  return call.text(format_percent(call.budget, call.self.traced(), values, is_markup));
 }
 
 // The number that the whole `text` spells; nothing if it is not a number.
@@ -130,22 +115,22 @@ Value filter_default(BuiltinCall& call) {
 }
 
 constexpr Builtin kTable[] = {
-    {"capitalize", in_case<to_capitalized>},
+    {"capitalize", on_text<in_case<to_capitalized>>},
     {"d", filter_default, {"default_value", "boolean"}},
     {"default", filter_default, {"default_value", "boolean"}},
-    {"e", filter_escape},
-    {"escape", filter_escape},
-    {"format", filter_format, {}, 0, Builtin::Passing::kAny},
+    {"e", on_text<filter_escape>},
+    {"escape", on_text<filter_escape>},
+    {"format", on_text<filter_format>, {}, 0, Builtin::Passing::kAny},
     {"indent", filter_indent, {"width", "first", "blank"}},
     {"int", filter_int, {"default", "base"}},
-    {"lower", in_case<to_lower>},
+    {"lower", on_text<in_case<to_lower>>},
     {"replace", filter_replace, {"old", "new", "count"}, 2},
-    {"safe", filter_safe},
-    {"string", filter_string},
-    {"title", in_case<to_filter_title>},
+    {"safe", on_text<filter_safe>},
+    {"string", on_text<filter_string>},
+    {"title", on_text<in_case<to_filter_title>>},
     {"tojson", filter_tojson, {"ensure_ascii", "indent", "separators", "sort_keys"}},
-    {"trim", filter_trim, {"chars"}},
-    {"upper", in_case<to_upper>},
+    {"trim", on_text<method_strip>, {"chars"}},
+    {"upper", on_text<in_case<to_upper>>},
 };
 
 }  // namespace

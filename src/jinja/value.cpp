@@ -1,7 +1,6 @@
 #include "jinja/value.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/utf8.h"
 #include "jinja/operators.h"
@@ -85,15 +84,10 @@ bool GeneratorObject::next(Value& out) {
   return true;
 }
 
-DictObject::DictObject(Budget& budget, Entries unique, Index index, int depth)
-    : Object(&budget, unique.size() * 4 * sizeof(Value), depth),
-      entries(std::move(unique)),
-      index_(std::move(index)) {}
-
 // As in Python, a key that comes again keeps its place and gets the new value.
-std::shared_ptr<DictObject> DictObject::create(Budget& budget, Entries&& entries) {
-  Entries unique;
-  Index index;
+Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries) {
+  DictObject::Entries unique;
+  DictObject::Index index;
   int depth = 0;
   for (auto& [key, value] : entries) {
     budget.spend(1);
@@ -109,8 +103,8 @@ std::shared_ptr<DictObject> DictObject::create(Budget& budget, Entries&& entries
       unique.emplace_back(std::move(key), std::move(value));
     }
   }
-  return std::shared_ptr<DictObject>(
-      new DictObject(budget, std::move(unique), std::move(index), depth + 1));
+  return {Kind::kDict,
+          std::make_shared<DictObject>(&budget, std::move(unique), std::move(index), depth + 1)};
 }
 
 // The value of the entry whose hash is `hash` and whose key `matches`, or null.
@@ -183,10 +177,6 @@ Value make_generator(Budget& budget, GeneratorObject::Compute compute, int depth
           std::make_shared<GeneratorObject>(&budget, std::move(compute), depth + 1)};
 }
 
-Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries) {
-  return {Kind::kDict, DictObject::create(budget, std::move(entries))};
-}
-
 std::string_view python_type_name(const Value& value) {
   if (value.is_string() && value.as<StringObject>().is_markup) return "Markup";
   if (value.is(Kind::kDictView)) return value.as<DictViewObject>().type_name;
@@ -201,33 +191,21 @@ std::string_view python_type_name(const Value& value) {
 
 // Equal values must have equal hashes: 1, 1.0 and true are one key, so all numbers hash as doubles.
 size_t hash_of(const Value& value) {
-  switch (value.kind()) {
-    case Kind::kNone:
-      return 1;
-    case Kind::kUndefined:
-      return 2;
-    case Kind::kBool:
-    case Kind::kInt:
-    case Kind::kFloat:
-      return std::hash<double>{}(value.real());
-    case Kind::kString:
-      return std::hash<std::string_view>{}(value.text());
-    case Kind::kTuple: {
-      const auto& tuple = value.as<SequenceObject>();
-      if (!tuple.hash) {
-        size_t hash = 3;
-        for (const auto& item : tuple.items) hash = hash * 31 + hash_of(item);
-        tuple.hash = hash;
-      }
-      return *tuple.hash;
-    }
-    case Kind::kList:
-    case Kind::kDict:
-    case Kind::kDictView:
-      fail("unhashable type: '{}'", python_type_name(value));
-    default:
-      return std::hash<Object*>{}(value.object());
+  if (value.is(Kind::kNone)) return 1;
+  if (value.is_undefined()) return 2;
+  if (value.is_number()) return std::hash<double>{}(value.real());
+  if (value.is_string()) return std::hash<std::string_view>{}(value.text());
+  if (value.is(Kind::kList) || value.is(Kind::kDict) || value.is(Kind::kDictView)) {
+    fail("unhashable type: '{}'", python_type_name(value));
   }
+  if (!value.is(Kind::kTuple)) return std::hash<Object*>{}(value.object());
+  const auto& tuple = value.as<SequenceObject>();
+  if (!tuple.hash) {
+    size_t hash = 3;
+    for (const auto& item : tuple.items) hash = hash * 31 + hash_of(item);
+    tuple.hash = hash;
+  }
+  return *tuple.hash;
 }
 
 }  // namespace limpid::jinja

@@ -99,7 +99,6 @@ class Value {
   T& as() const {
     return static_cast<T&>(*object_);
   }
-  const std::shared_ptr<Object>& shared() const { return object_; }
   int depth() const { return object_ ? object_->depth() : 0; }
 
  private:
@@ -164,7 +163,12 @@ class GeneratorObject : public Object {
 // Keys in the order of insertion. Any hashable value is a key; 1, 1.0 and true are the same.
 struct DictObject : Object {
   using Entries = std::vector<std::pair<Value, Value>>;
-  static std::shared_ptr<DictObject> create(Budget& budget, Entries&& entries);
+  using Index = std::unordered_multimap<size_t, size_t>;  // hash -> position
+  // `unique`: without keys that are equal; see make_dict.
+  DictObject(Budget* budget, Entries unique, Index index, int depth)
+      : Object(budget, unique.size() * 4 * sizeof(Value), depth),
+        entries(std::move(unique)),
+        index_(std::move(index)) {}
   // Return null for an unknown key. The second function is for keys that are text, and needs no
   // Value.
   const Value* find(Budget& budget, const Value& key) const;  // throws Fault: not hashable
@@ -173,8 +177,6 @@ struct DictObject : Object {
   const Entries entries;
 
  private:
-  using Index = std::unordered_multimap<size_t, size_t>;  // hash -> position
-  DictObject(Budget& budget, Entries unique, Index index, int depth);
   template <typename Matches>
   const Value* find_entry(size_t hash, Matches&& matches) const;
   const Index index_;

@@ -15,10 +15,7 @@ Checkpoint to_canonical(Checkpoint checkpoint) {
   if (checkpoint.naming == Naming::kHuggingFace) return canonical_from_hugging_face(checkpoint);
   if (checkpoint.naming == Naming::kMeta || has_meta_names(checkpoint))
     return meta_to_canonical(std::move(checkpoint));
-  if (checkpoint.naming == Naming::kStateDict)
-    return canonical_from_state_dict(std::move(checkpoint));
-  throw UnsupportedError(fmt::format("{}: unknown tensor names in a {} checkpoint", checkpoint.path,
-                                     checkpoint.format));
+  return canonical_from_state_dict(std::move(checkpoint));
 }
 
 void add_configuration(Checkpoint& checkpoint, const std::string& config) {

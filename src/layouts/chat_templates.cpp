@@ -50,9 +50,7 @@ void read_template_entry(const MappedFile& file, Metadata& canonical) {
 
 }  // namespace
 
-void set_chat_templates(
-    const std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>& files,
-    Metadata& canonical) {
+void set_chat_templates(const NamedFiles& files, Metadata& canonical) {
   for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
     const auto file = files.find(name);
     if (file != files.end()) read_template_entry(*file->second, canonical);

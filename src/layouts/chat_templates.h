@@ -1,9 +1,6 @@
 // Chat templates in the files beside a model's weights.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <string>
 #include <string_view>
 
 #include "base/mapped_file.h"
@@ -16,9 +13,7 @@ namespace limpid {
 // of chat_template.json, then the file chat_template.jinja, then the files
 // additional_chat_templates/NAME.jinja. A later file replaces templates of the same name. Other
 // files are ignored. Throws FormatError.
-void set_chat_templates(
-    const std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>& files,
-    Metadata& canonical);
+void set_chat_templates(const NamedFiles& files, Metadata& canonical);
 
 // Whether an attachment is the file of a named template: "additional_chat_templates/NAME.jinja".
 bool is_named_template(std::string_view attachment);

@@ -1,7 +1,7 @@
 #include "layouts/gpt2.h"
 
-#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "checkpoint/metadata.h"
 
@@ -10,24 +10,21 @@ namespace {
 
 // Functions that are equal up to rounding share one canonical name. gelu_fast has the constants of
 // gelu_new with fewer digits.
-struct Activation {
-  std::string_view theirs;
-  std::string_view ours;
-};
-constexpr std::array kActivations = {
-    Activation{"gelu_new", "gelu_tanh"},  Activation{"gelu_pytorch_tanh", "gelu_tanh"},
-    Activation{"gelu_fast", "gelu_tanh"}, Activation{"gelu_tanh", "gelu_tanh"},
-    Activation{"gelu", "gelu_erf"},       Activation{"gelu_python", "gelu_erf"},
-    Activation{"gelu_erf", "gelu_erf"},   Activation{"relu", "relu"},
-    Activation{"silu", "silu"},           Activation{"swish", "silu"},
+constexpr std::pair<std::string_view, const char*> kActivations[] = {
+    {"gelu_new", "gelu_tanh"},  {"gelu_pytorch_tanh", "gelu_tanh"},
+    {"gelu_fast", "gelu_tanh"}, {"gelu_tanh", "gelu_tanh"},
+    {"gelu", "gelu_erf"},       {"gelu_python", "gelu_erf"},
+    {"gelu_erf", "gelu_erf"},   {"relu", "relu"},
+    {"silu", "silu"},           {"swish", "silu"},
 };
 
 // The value of hidden_activation for a function's name in torch or transformers; nothing for an
 // unknown name.
 std::optional<std::string> canonical_activation(std::string_view name) {
-  const auto* found = std::ranges::find(kActivations, name, &Activation::theirs);
-  if (found == kActivations.end()) return std::nullopt;
-  return std::string(found->ours);
+  for (const auto& [theirs, ours] : kActivations) {
+    if (theirs == name) return ours;
+  }
+  return std::nullopt;
 }
 
 // Reads the context, which has several names. Throws FormatError when two of the names are present
@@ -88,9 +85,9 @@ constexpr std::array kLinearRules = {
 
 // Causal masks, and the number that represents minus infinity in them.
 constexpr std::array kBuffers = {
-    BufferRule{"h.{}.attn.bias"},
-    BufferRule{"h.{}.attn.mask"},
-    BufferRule{"h.{}.attn.masked_bias", false},
+    UnusedRule{"h.{}.attn.bias", UnusedRule::Kind::kMask},
+    UnusedRule{"h.{}.attn.mask", UnusedRule::Kind::kMask},
+    UnusedRule{"h.{}.attn.masked_bias", UnusedRule::Kind::kNumber},
 };
 constexpr std::array<OptionalPrefix, 3> kPrefixes = {
     {{"_orig_mod."}, {"module."}, {"transformer."}}};
@@ -100,39 +97,42 @@ constexpr std::array<OptionalPrefix, 4> kLinearPrefixes = {
 
 }  // namespace
 
-Gpt2Config read_gpt2_config(SpecReader& config) {
-  Gpt2Config read;
-  read.n_layers = config.size("n_layer", kMostLayers);
-  read.n_heads = config.size("n_head", kLargestSize);
-  read.d_model = config.size("n_embd", kLargestSize);
-  read.d_ff = config.size("n_inner", kLargestSize);
-  read.n_ctx = read_context(config);
-  read.vocab_size = config.size("vocab_size", kLargestSize);
+void read_gpt2_config(SpecReader& config, Gpt2Config& into) {
+  const auto take = [](auto& value, const auto& stated) {
+    if (!value) value = stated;
+  };
+  take(into.n_layers, config.size("n_layer", kMostLayers));
+  take(into.n_heads, config.size("n_head", kLargestSize));
+  take(into.d_model, config.size("n_embd", kLargestSize));
+  take(into.d_ff, config.size("n_inner", kLargestSize));
+  take(into.n_ctx, read_context(config));
+  take(into.vocab_size, config.size("vocab_size", kLargestSize));
   const std::string activation = config.string_or("activation_function", "");
   if (!activation.empty()) {
-    read.activation = canonical_activation(activation);
-    if (!read.activation) {
+    const auto known = canonical_activation(activation);
+    if (!known) {
       config.refuse("activation_function",
                     "is `{}` (known: gelu_new, gelu_pytorch_tanh, gelu_fast, gelu, "
                     "relu, silu)",
                     activation);
     }
+    take(into.activation, known);
   }
   if (config.contains("layer_norm_epsilon"))
-    read.norm_eps = config.positive_or("layer_norm_epsilon", 1e-5);
+    take(into.norm_eps, config.positive_or("layer_norm_epsilon", 1e-5));
   config.flag_or("reorder_and_upcast_attn", false);
   for (const auto& [name, value] :
-       {std::pair{"tie_word_embeddings", &read.tied}, std::pair{"bias", &read.has_biases},
-        std::pair{"scale_attn_weights", &read.scale_by_head_dim},
-        std::pair{"scale_attn_by_inverse_layer_idx", &read.scale_by_inverse_layer}}) {
-    if (config.contains(name)) *value = config.flag_or(name, false);
+       {std::pair{"tie_word_embeddings", &into.tied}, std::pair{"bias", &into.has_biases},
+        std::pair{"scale_attn_weights", &into.scale_by_head_dim},
+        std::pair{"scale_attn_by_inverse_layer_idx", &into.scale_by_inverse_layer}}) {
+    if (config.contains(name)) take(*value, config.flag_or(name, false));
   }
-  return read;
 }
 
 OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model_class,
                                      Metadata& canonical) {
-  Gpt2Config read = read_gpt2_config(config);
+  Gpt2Config read;
+  read_gpt2_config(config, read);
   for (const auto& [name, size] :
        {std::pair{"n_layer", read.n_layers}, std::pair{"n_head", read.n_heads},
         std::pair{"n_embd", read.d_model}, std::pair{"n_positions", read.n_ctx},
@@ -173,7 +173,7 @@ void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical) {
     keys.flag("attention.scale_by_inverse_layer", true);
 }
 
-constinit const NameTable kGpt2Conv1dNames{kConv1dRules, {}, kPrefixes, kBuffers};
-constinit const NameTable kGpt2LinearNames{kLinearRules, {}, kLinearPrefixes, kBuffers};
+constinit const NameTable kGpt2Conv1dNames{kConv1dRules, kBuffers, kPrefixes};
+constinit const NameTable kGpt2LinearNames{kLinearRules, kBuffers, kLinearPrefixes};
 
 }  // namespace limpid

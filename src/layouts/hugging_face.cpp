@@ -123,10 +123,7 @@ void set_number(const Checkpoint& given, const char* name, const char* ours, boo
   const std::string key = fmt::format("{}{}", kGenerationPrefix, name);
   const MetadataValue* found = given.metadata.find(key);
   if (found == nullptr) return;
-  const bool is_number = std::holds_alternative<double>(found->value) ||
-                         std::holds_alternative<int64_t>(found->value) ||
-                         std::holds_alternative<uint64_t>(found->value);
-  const double value = is_number ? *given.metadata.number(key) : -1;
+  const double value = found->is_number() ? *given.metadata.number(key) : -1;
   if (!std::isfinite(value) || value < 0)
     throw_format_error(file_of(given, key), name, "is not a number of at least 0; correct it");
   const std::string full = std::string("general.sampling.") + ours;
@@ -228,6 +225,8 @@ HuggingFaceConfig read_hugging_face_config(const Checkpoint& given) {
                      : read_hugging_face_llama(reader, model_class, config.canonical);
   read_bookkeeping(reader);
   reader.refuse_the_rest();
+  if (const MetadataValue* range = given.metadata.find("config.initializer_range"))
+    config.canonical.set(kInitializerRangeKey, *range);
   return config;
 }
 

@@ -37,4 +37,8 @@ const NameTable& hugging_face_names(const ModelClass& model_class);
 // array of integers.
 constexpr const char* kStopTokenIdsKey = "tokenizer.stop_token_ids";
 
+// The canonical key for `initializer_range` of config.json: the deviation of the weights with which
+// a new model begins to learn. The value is the file's, whatever its type, and may be absent.
+constexpr const char* kInitializerRangeKey = "training.initializer_range";
+
 }  // namespace limpid

@@ -30,8 +30,8 @@ constexpr std::array kRules = {
 };
 // Tables of rotation angles that older versions of `transformers` saved. Limpid computes them from
 // the configuration.
-constexpr std::array<std::string_view, 2> kLeft = {"model.layers.{}.self_attn.rotary_emb.inv_freq",
-                                                   "model.rotary_emb.inv_freq"};
+constexpr std::array<UnusedRule, 2> kUnused = {
+    {{"model.layers.{}.self_attn.rotary_emb.inv_freq"}, {"model.rotary_emb.inv_freq"}}};
 
 // transformers saves a model without its output head, as embedding models are, without this prefix.
 constexpr std::array kPrefixes = {OptionalPrefix{"", "model."}};
@@ -189,7 +189,7 @@ HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int
 
 }  // namespace
 
-constinit const NameTable kHuggingFaceLlamaNames{kRules, kLeft, kPrefixes};
+constinit const NameTable kHuggingFaceLlamaNames{kRules, kUnused, kPrefixes};
 
 OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& model_class,
                                       Metadata& canonical) {

@@ -29,9 +29,11 @@ constexpr std::array kRules = {
     NameRule{"output.weight", "output.weight"},
 };
 // Rotation angles and masks. Limpid computes them from the parameters.
-constexpr std::array<std::string_view, 5> kLeft = {
-    "rope.freqs", "layers.{}.attention.inner_attention.rope.freqs", "freqs_cos", "freqs_sin",
-    "layers.{}.attention.mask"};
+constexpr std::array<UnusedRule, 5> kUnused = {{{"rope.freqs"},
+                                                {"layers.{}.attention.inner_attention.rope.freqs"},
+                                                {"freqs_cos"},
+                                                {"freqs_sin"},
+                                                {"layers.{}.attention.mask"}}};
 constexpr std::array<OptionalPrefix, 2> kPrefixes = {{{"_orig_mod."}, {"module."}}};
 
 // Meta's folders contain no chat template. This one reproduces ChatFormat.encode_dialog_prompt of
@@ -98,10 +100,7 @@ int64_t read_hidden_size(const Checkpoint& checkpoint, SpecReader& params, int64
 
 }  // namespace
 
-const NameTable& meta_name_table() {
-  static constexpr NameTable kTable{kRules, kLeft, kPrefixes};
-  return kTable;
-}
+constinit const NameTable kMetaNames{kRules, kUnused, kPrefixes};
 
 bool has_meta_names(const Checkpoint& checkpoint) {
   return checkpoint.find("tok_embeddings.weight") != nullptr ||
@@ -153,7 +152,7 @@ Metadata read_meta_params(const Checkpoint& checkpoint) {
 }
 
 Checkpoint meta_to_canonical(Checkpoint given) {
-  Checkpoint checkpoint = translate_names(std::move(given), meta_name_table());
+  Checkpoint checkpoint = translate_names(std::move(given), kMetaNames);
   Metadata metadata = read_meta_params(checkpoint);
   const TensorView* embedding = checkpoint.find("token_embd.weight");
   // A conversion may have added templates and defaults of generation to the folder.

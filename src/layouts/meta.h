@@ -8,7 +8,7 @@
 namespace limpid {
 
 // The name table: "layers.{}.attention.wq.weight" -> "blk.{}.attn_q.weight", …
-const NameTable& meta_name_table();
+extern const NameTable kMetaNames;
 
 // True if the tensors have Meta's names.
 bool has_meta_names(const Checkpoint& checkpoint);

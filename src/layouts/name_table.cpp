@@ -14,20 +14,12 @@ namespace {
 
 constexpr std::string_view kBlock = "{}";
 
-// Returns whether the shape is that of the buffer.
-bool is_buffer(const BufferRule& rule, const Shape& shape) {
-  if (!rule.is_mask) return shape.rank() <= 1 && shape.n_elements() == 1;
-  return shape.rank() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == shape[3];
-}
-
-// Returns whether the table lists the tensor as unused, by name or as a buffer.
-bool is_left(const NameTable& table, std::string_view name, const Shape& shape) {
-  const bool by_name = std::ranges::any_of(table.unused, [&](std::string_view pattern) {
-    return match_name(pattern, name).has_value();
-  });
-  return by_name || std::ranges::any_of(table.buffers, [&](const BufferRule& rule) {
-           return match_name(rule.name, name).has_value() && is_buffer(rule, shape);
-         });
+// Returns whether the rule is about the tensor.
+bool is_unused(const UnusedRule& rule, std::string_view name, const Shape& shape) {
+  if (!match_name(rule.name, name)) return false;
+  if (rule.kind == UnusedRule::Kind::kNumber) return shape.rank() <= 1 && shape.n_elements() == 1;
+  return rule.kind == UnusedRule::Kind::kAny ||
+         (shape.rank() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == shape[3]);
 }
 
 // What the holes of a pattern stand for in a name.
@@ -75,7 +67,9 @@ Match find_match(const NameTable& table, std::string_view name, const Shape& sha
     if (const auto holes = match_pattern(rule.theirs, name))
       return {true, fill(rule.ours, *holes), transform_of(rule, *holes)};
   }
-  if (is_left(table, name, shape)) return {true, {}};
+  for (const UnusedRule& rule : table.unused) {
+    if (is_unused(rule, name, shape)) return {true, {}};
+  }
   if (most_prefixes == 0) return {};
   for (const auto& [prefix, stands_for] : table.optional_prefixes) {
     if (!name.starts_with(prefix)) continue;
@@ -127,22 +121,22 @@ void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const st
   const TensorView tensor = *source->find(name);
   const DType dtype = is_quantized(tensor.dtype) ? DType::kF16 : tensor.dtype;
   const Shape shape{tensor.shape[1], tensor.shape[0]};
-  result.tensors[ours] = {dtype, shape, nullptr};
   const auto made = source->derived.find(name);
   std::string how =
       made == source->derived.end() ? "transposed" : made->second.how + ", transposed";
-  result.derived[ours] = {std::move(how), [source, name, dtype, shape] {
-                            Tensor storage;
-                            const TensorView raw = source->read(name, storage);
-                            Tensor decoded;
-                            if (raw.dtype != dtype) decoded = plain(raw);
-                            const TensorView stored = raw.dtype == dtype ? raw : decoded.view();
-                            Tensor result(dtype, shape);
-                            transpose(stored.data, stored.shape[0], stored.shape[1],
-                                      dtype_info(dtype).block_bytes, result.data());
-                            leave_file(*source, {raw.data, raw.n_bytes()});
-                            return result;
-                          }};
+  const auto make = [source, name, dtype, shape] {
+    Tensor storage;
+    const TensorView raw = source->read(name, storage);
+    Tensor decoded;
+    if (raw.dtype != dtype) decoded = plain(raw);
+    const TensorView stored = raw.dtype == dtype ? raw : decoded.view();
+    Tensor result(dtype, shape);
+    transpose(stored.data, stored.shape[0], stored.shape[1], dtype_info(dtype).block_bytes,
+              result.data());
+    leave_file(*source, {raw.data, raw.n_bytes()});
+    return result;
+  };
+  result.add_derived(ours, dtype, shape, {std::move(how), make});
 }
 
 // Reinterprets [1, rows, cols] as [rows, cols]. The bytes are the same.
@@ -195,10 +189,9 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
   for (const std::string& name : source->tensor_order) {
     const TensorView& tensor = *source->find(name);
     const Match match = find_match(table, name, tensor.shape);
-    if (!match.known) {
-      throw UnsupportedError(fmt::format("{}: unknown tensor {} {}, which may change the result",
-                                         source->path, name, tensor.to_string()));
-    }
+    LIMPID_CHECK(UnsupportedError, match.known,
+                 "{}: unknown tensor {} {}, which may change the result", source->path, name,
+                 tensor.to_string());
     if (match.ours.empty()) {
       result.unused_tensors.push_back(name);
       continue;
@@ -211,7 +204,6 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
         throw_format_error(source->path, name, "is {}, expected a matrix of floats",
                            tensor.to_string());
       }
-      result.tensor_order.push_back(match.ours);
       promise_transpose(source, name, match.ours, result);
       continue;
     }

@@ -36,21 +36,24 @@ struct OptionalPrefix {
   std::string_view stands_for = {};
 };
 
-// A buffer that a module saves with its weights. A buffer is recognised by name and shape together,
-// because GPT-2's causal mask has the name of a bias, `attn.bias`.
-struct BufferRule {
+// A tensor that the layout's files contain and the model does not use: a table of angles, or a
+// buffer that a module saves with its weights. Some buffers are recognised by name and shape
+// together, because GPT-2's causal mask has the name of a bias, `attn.bias`.
+struct UnusedRule {
+  enum class Kind : uint8_t {
+    kAny,
+    kMask,    // [1, 1, n, n] of any type
+    kNumber,  // a single one
+  };
   std::string_view name;
-  bool is_mask = true;  // [1, 1, n, n] of any type; otherwise a single number
+  Kind kind = Kind::kAny;
 };
 
 // The names of one layout.
 struct NameTable {
   std::span<const NameRule> rules;
-  // Tensors that the layout's files contain and the model does not use: mask buffers, tables of
-  // angles.
-  std::span<const std::string_view> unused;
+  std::span<const UnusedRule> unused;
   std::span<const OptionalPrefix> optional_prefixes;
-  std::span<const BufferRule> buffers{};  // also unused
 };
 
 // If `name` matches `pattern`, returns the number in place of `{}` (0 if the pattern has no `{}`).

@@ -71,40 +71,21 @@ void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoi
   if (!into) into = other;
 }
 
-// Takes the values that `into` lacks.
-void fill(Gpt2Config& into, const Gpt2Config& from) {
-  const auto take = [&](auto member) {
-    if (!(into.*member)) into.*member = from.*member;
-  };
-  take(&Gpt2Config::n_layers);
-  take(&Gpt2Config::n_heads);
-  take(&Gpt2Config::d_model);
-  take(&Gpt2Config::d_ff);
-  take(&Gpt2Config::n_ctx);
-  take(&Gpt2Config::vocab_size);
-  take(&Gpt2Config::activation);
-  take(&Gpt2Config::has_biases);
-  take(&Gpt2Config::tied);
-  take(&Gpt2Config::norm_eps);
-  take(&Gpt2Config::scale_by_head_dim);
-  take(&Gpt2Config::scale_by_inverse_layer);
-}
-
-// Reads the file's own hyper-parameters from the first dictionary that states each. A training
-// configuration contains many other entries, so unknown keys are ignored here.
-Gpt2Config config_of_file(const Checkpoint& checkpoint) {
-  Gpt2Config config;
+// Reads those of the file's own hyper-parameters that `into` lacks, from the first dictionary that
+// states each. A training configuration contains many other entries, so unknown keys are ignored
+// here.
+void read_file_config(const Checkpoint& checkpoint, Gpt2Config& into) {
   for (const char* container : kContainers) {
     SpecReader reader(checkpoint, container);
-    fill(config, read_gpt2_config(reader));
+    read_gpt2_config(reader, into);
   }
-  return config;
 }
 
 // Reads the user's configuration. The user means every key, so an unknown key is refused.
 Gpt2Config config_of_user(const Checkpoint& checkpoint) {
   SpecReader reader(checkpoint, kGiven);
-  Gpt2Config config = read_gpt2_config(reader);
+  Gpt2Config config;
+  read_gpt2_config(reader, config);
   for (const char* name :
        {"(null)", "dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range",
         "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "use_cache",
@@ -139,11 +120,12 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
     merge(config.vocab_size, shapes.vocab_size, result, "vocab_size", where);
     merge(config.has_biases, shapes.has_biases, result, "bias", where);
   };
-  Gpt2Config file = config_of_file(given);
+  Gpt2Config file;
+  read_file_config(given, file);
   agree(file, "in the file");
   Gpt2Config config = config_of_user(given);
   agree(config, "in " + given.given_config);
-  fill(config, file);
+  read_file_config(given, config);
   if (!config.n_heads) ask_for(result, "how many heads there are", R"({"n_head": 12})");
   if (!config.activation) {
     ask_for(result, "which GELU it was trained with",

@@ -177,8 +177,9 @@ float attention_scale(const DecoderSpec& spec, int64_t layer) {
 }
 
 Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                    Activation stream, PassResult result) {
-  return ForwardPass(executor, spec, weights, nullptr, {}).head(std::move(stream), result);
+                    Activation stream) {
+  ForwardPass pass(executor, spec, weights, nullptr, {});
+  return pass.head(std::move(stream), PassResult::kLogits);
 }
 
 void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,

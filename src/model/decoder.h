@@ -52,12 +52,12 @@ enum class PassResult : uint8_t {
   kHidden,  // [n_outputs, d_model]: the last layer's result after the output norm
 };
 
-// The end of the forward pass alone: the final norm and the output matrix, or only the norm. It
-// computes logits from any residual stream as if the model ended there (the logit lens;
-// nostalgebraist 2020, "interpreting GPT"). stream [n_outputs, d_model], as select_outputs returns
-// it -> as `result`.
+// The end of the forward pass alone: the final norm and the output matrix. It computes logits from
+// any residual stream as if the model ended there (the logit lens; nostalgebraist 2020,
+// "interpreting GPT"). stream [n_outputs, d_model], as select_outputs returns it -> [n_outputs,
+// vocab_size].
 Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                    Activation stream, PassResult result = PassResult::kLogits);
+                    Activation stream);
 
 // The same logits in parts (Executor::linear_in_parts), which no executor sees as Place::kLogits.
 void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
@@ -67,7 +67,6 @@ void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const Decode
 // the scales of the adapters, by number; an adapter with the factor 0 is skipped, so that the
 // result has the bits of a model without it. Empty: all are 1.
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv, PassResult result = PassResult::kLogits,
-                   std::span<const double> adapter_factors = {});
+                   KvStorage& kv, PassResult result, std::span<const double> adapter_factors);
 
 }  // namespace limpid

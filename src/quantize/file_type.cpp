@@ -25,12 +25,12 @@ constexpr std::array kFileTypes = {
     FileType{"iq4_nl", 25, DType::kIQ4_NL, FileMix::kPlain},
     FileType{"iq4_xs", 30, DType::kIQ4_XS, FileMix::kPlain},
     FileType{"q2_k", 10, DType::kQ2_K, FileMix::kQ2_K},
-    FileType{"q3_k_s", 11, DType::kQ3_K, FileMix::kQ3_K_S},
+    FileType{"q3_k_s", 11, DType::kQ3_K, FileMix::kPlain},
     FileType{"q3_k_m", 12, DType::kQ3_K, FileMix::kQ3_K_M},
     FileType{"q3_k_l", 13, DType::kQ3_K, FileMix::kQ3_K_L},
     FileType{"q4_k_s", 14, DType::kQ4_K, FileMix::kQ4_K_S},
     FileType{"q4_k_m", 15, DType::kQ4_K, FileMix::kQ4_K_M},
-    FileType{"q5_k_s", 16, DType::kQ5_K, FileMix::kQ5_K_S},
+    FileType{"q5_k_s", 16, DType::kQ5_K, FileMix::kPlain},
     FileType{"q5_k_m", 17, DType::kQ5_K, FileMix::kQ5_K_M},
     FileType{"q6_k", 18, DType::kQ6_K, FileMix::kPlain},
 };
@@ -43,11 +43,7 @@ struct Place {
 };
 
 Place place_of(std::string_view name) {
-  struct Pattern {
-    std::string_view name;
-    Part part;
-  };
-  static constexpr Pattern kPatterns[] = {
+  static constexpr std::pair<std::string_view, Part> kPatterns[] = {
       {"output.weight", Part::kOutput},
       {"token_embd.weight", Part::kEmbedding},
       {"blk.{}.attn_v.weight", Part::kValue},
@@ -55,8 +51,8 @@ Place place_of(std::string_view name) {
       {"blk.{}.attn_output.weight", Part::kAttentionOutput},
       {"blk.{}.ffn_down.weight", Part::kDown},
   };
-  for (const Pattern& pattern : kPatterns) {
-    if (const auto layer = match_name(pattern.name, name)) return {pattern.part, *layer};
+  for (const auto& [pattern, part] : kPatterns) {
+    if (const auto layer = match_name(pattern, name)) return {part, *layer};
   }
   return {};
 }

@@ -20,12 +20,10 @@ namespace limpid {
 enum class FileMix : uint8_t {
   kPlain,  // every matrix has the type of the name, but for a few rules
   kQ2_K,
-  kQ3_K_S,
   kQ3_K_M,
   kQ3_K_L,
   kQ4_K_S,
   kQ4_K_M,
-  kQ5_K_S,
   kQ5_K_M,
 };
 

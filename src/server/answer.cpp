@@ -47,12 +47,8 @@ class AnswerInProgress {
 
   void count_prompt(size_t n_tokens) { results_.n_prompt_tokens += static_cast<int64_t>(n_tokens); }
 
-  // A choice that `cancel` ends when another one fails.
-  void add_choice(const CancelToken& cancel) {
-    const std::lock_guard lock(mutex_);
-    cancels_.push_back(cancel);
-    if (has_failed_) cancel.cancel();
-  }
+  // Ends all choices.
+  const CancelToken& cancel_token() const { return cancel_; }
 
   void start(size_t choice, int64_t slot) {
     const std::lock_guard lock(mutex_);
@@ -104,11 +100,13 @@ class AnswerInProgress {
     }
   }
 
-  // The server ends, so the stream ends with an error. No effect when the client has gone.
+  // The client has gone, or the server ends. Then the stream ends with an error, which has to come
+  // before the ends of the cancelled choices.
   void leave() {
     const std::lock_guard lock(mutex_);
     reply_->write(shape_->failure({503, "the server is shutting down"}));
     reply_->end();
+    cancel_.cancel();
   }
 
   void fail(const std::exception_ptr& error) {
@@ -151,7 +149,7 @@ class AnswerInProgress {
   // Nothing follows a failure, so the other choices end too.
   void tell_failure(const ApiError& error) {
     if (std::exchange(has_failed_, true)) return;
-    for (const CancelToken& choice : cancels_) choice.cancel();
+    cancel_.cancel();
     metrics_.n_failed += 1;
     if (stream_ && has_started_) {
       reply_->write(shape_->failure(error));
@@ -166,11 +164,11 @@ class AnswerInProgress {
   const std::shared_ptr<HttpReply> reply_;
   Metrics& metrics_;
   const bool stream_;
+  const CancelToken cancel_;
   const Stopwatch since_submitted_;
   std::mutex mutex_;  // guards what follows
   bool has_started_ = false, has_token_ = false, has_failed_ = false, was_left_ = false;
-  size_t n_left_;                     // choices that have not ended
-  std::vector<CancelToken> cancels_;  // of the choices so far
+  size_t n_left_;  // choices that have not ended
   // Of each choice:
   std::vector<Stopwatch> since_prompt_;                // since the evaluation of its prompt began
   std::vector<std::optional<Stopwatch>> since_token_;  // the last one
@@ -189,13 +187,14 @@ int64_t n_predict_within(const GenerationOptions& options, int64_t n_room) {
   return options.n_predict < 0 ? n_most : std::min(options.n_predict, n_most);
 }
 
-// Each choice has a flag of its own that cancels it, and a seed of its own: with one seed for all,
-// n choices would be n times the same text. The largest seed is followed by 0.
-std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_room) {
+// Each choice has a seed of its own: with one seed for all, n choices would be n times the same
+// text. The largest seed is followed by 0.
+std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_room,
+                                                  const CancelToken& cancel) {
   std::vector<GenerationOptions> choices;
   for (int64_t i = 0; i < settings.n_choices; ++i) {
     GenerationOptions options = settings.generation;
-    options.cancel = CancelToken();
+    options.cancel = cancel;
     options.n_predict = n_predict_within(options, n_room);
     int64_t& seed = options.sampler.seed;
     if (seed >= 0) {
@@ -224,15 +223,14 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
   const auto progress = std::make_shared<AnswerInProgress>(
       served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);
   for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
-  std::vector<GenerationService::Id> ids;
   try {
     QueuePlace place = served->service->take_place();
     for (size_t i = 0; i < prompts.size(); ++i) {
       const size_t first = i * n_each;
       GenerationRequest request;
       request.place = i + 1 < prompts.size() ? place : std::move(place);
-      request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]));
-      for (const GenerationOptions& options : request.choices) progress->add_choice(options.cancel);
+      request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]),
+                                           progress->cancel_token());
       request.prompt = std::move(prompts[i]);
       request.mix = mix;
       request.slot = settings.slot;
@@ -257,15 +255,12 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
         rest.choice += first;
         progress->choice_end(rest, result, error);
       };
-      ids.push_back(served->service->submit(std::move(request)));
+      served->service->submit(std::move(request));
     }
   } catch (...) {
     return progress->fail(std::current_exception());
   }
-  reply->on_gone([progress, served, ids] {
-    progress->leave();
-    served->service->cancel(ids);
-  });
+  reply->on_gone([progress] { progress->leave(); });
 }
 
 }  // namespace limpid

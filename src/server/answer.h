@@ -15,9 +15,9 @@ namespace limpid {
 
 // What the choices of one request came to, in the order of prompts and choices.
 struct AnswerResults {
-  std::vector<GenerationResult> choices;
+  std::vector<GenerationResult> choices{};
   // Of the tokens of each prompt, where RequestSettings::wants_prompt_logprobs asks for them.
-  std::vector<std::vector<TokenLogprobs>> prompts;
+  std::vector<std::vector<TokenLogprobs>> prompts{};
   int64_t n_prompt_tokens = 0;  // of all prompts
   int64_t n_cached_tokens = 0;  // of these, found in the KV cache
   int64_t n_generated = 0;

@@ -27,30 +27,29 @@ class MessagesShape final : public AnswerShape {
   std::string prompt_field() const override { return "messages"; }
 
   std::string begin(int64_t n_prompt_tokens) override {
-    AnswerResults nothing;
-    nothing.n_prompt_tokens = n_prompt_tokens;
-    return event("message_start", {{"message", message(Json::array(), nothing, nullptr)}}) +
-           event("content_block_start",
-                 {{"index", 0}, {"content_block", {{"type", "text"}, {"text", ""}}}});
+    const AnswerResults nothing{.n_prompt_tokens = n_prompt_tokens};
+    return sse_event("message_start", {{"message", message(Json::array(), nothing, nullptr)}}) +
+           sse_event("content_block_start",
+                     {{"index", 0}, {"content_block", {{"type", "text"}, {"text", ""}}}});
   }
 
   std::string token(const TokenEvent& token) override {
-    return event("content_block_delta",
-                 {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", token.text}}}});
+    return sse_event("content_block_delta",
+                     {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", token.text}}}});
   }
 
   std::string choice_end(const TokenEvent& /*rest*/, const GenerationResult& /*result*/) override {
-    return event("content_block_stop", {{"index", 0}});
+    return sse_event("content_block_stop", {{"index", 0}});
   }
 
   std::string end(const AnswerResults& results) override {
     const Json last = message(Json::array(), results, &results.choices.front());
-    return event(
+    return sse_event(
                "message_delta",
                {{"delta",
                  {{"stop_reason", last["stop_reason"]}, {"stop_sequence", last["stop_sequence"]}}},
                 {"usage", last["usage"]}}) +
-           event("message_stop", Json::object());
+           sse_event("message_stop", Json::object());
   }
 
   std::string failure(const ApiError& error) override {
@@ -64,12 +63,6 @@ class MessagesShape final : public AnswerShape {
   }
 
  private:
-  static std::string event(std::string_view type, const Json& members) {
-    Json json = {{"type", type}};
-    json.update(members);
-    return sse_event(type, json);
-  }
-
   // `result` is null while the answer is not complete. Tokens that were in the cache are not
   // counted as input, as in the original.
   Json message(Json content, const AnswerResults& results, const GenerationResult* result) const {

@@ -20,56 +20,49 @@ void refuse_proxy(const ServerCall& /*call*/) {
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // with a '/' at its end: all paths that go on after it
+  std::initializer_list<std::string_view> paths;  // with a '/' at its end: all that go on after it
   // The second kind needs a model: the one that the request names.
   std::variant<void (*)(const ServerCall& call), void (*)(const ApiCall& call)> endpoint;
   bool needs_key = true;
 };
 
-constexpr Route kRoutes[] = {
-    {"GET", "/health", say_healthy, false},
-    {"GET", "/v1/health", say_healthy, false},
-    {"GET", "/v1/models", list_models, false},
-    {"GET", "/v1/models/", tell_model, false},
-    {"GET", "/models", list_models, false},
-    {"POST", "/models/load", load_model},
-    {"POST", "/models/unload", unload_model},
-    {"POST", "/v1/chat/completions", chat_completions},
-    {"POST", "/chat/completions", chat_completions},
-    {"POST", "/v1/chat/completions/input_tokens", chat_input_tokens},
-    {"POST", "/chat/completions/input_tokens", chat_input_tokens},
-    {"POST", "/v1/completions", completions},
-    {"POST", "/v1/responses", responses},
-    {"POST", "/responses", responses},
-    {"POST", "/v1/responses/input_tokens", responses_input_tokens},
-    {"POST", "/responses/input_tokens", responses_input_tokens},
-    {"POST", "/v1/embeddings", embeddings},
-    {"POST", "/embeddings", embeddings},
-    {"POST", "/completion", llama_completion},
-    {"POST", "/completions", llama_completion},
-    {"POST", "/tokenize", tokenize},
-    {"POST", "/detokenize", detokenize},
-    {"POST", "/apply-template", apply_template},
-    {"GET", "/props", props},
-    {"GET", "/lora-adapters", lora_adapters},
-    {"POST", "/lora-adapters", set_lora_adapters},
-    {"GET", "/slots", slots},
-    {"POST", "/slots/", slot_action},
-    {"GET", "/metrics", print_metrics},
-    {"POST", "/v1/messages", anthropic_messages},
-    {"POST", "/v1/messages/count_tokens", anthropic_count_tokens},
-    {"POST", "/api/chat", ollama_chat},
-    {"POST", "/api/generate", ollama_generate},
-    {"POST", "/api/embed", embeddings},
-    {"GET", "/api/tags", ollama_tags},
-    {"GET", "/api/ps", ollama_ps},
-    {"POST", "/api/show", ollama_show},
-    {"GET", "/api/version", ollama_version},
-    {"POST", "/predict", vertex_predict},
-    {"POST", "/explain", explain_answer},
-    {"GET", "/explain.html", explain_frame_page, false},
-    {"GET", "/cors-proxy", refuse_proxy},
-    {"POST", "/cors-proxy", refuse_proxy},
+const Route kRoutes[] = {
+    {"GET", {"/health", "/v1/health"}, say_healthy, false},
+    {"GET", {"/v1/models", "/models"}, list_models, false},
+    {"GET", {"/v1/models/"}, tell_model, false},
+    {"POST", {"/models/load"}, load_model},
+    {"POST", {"/models/unload"}, unload_model},
+    {"POST", {"/v1/chat/completions", "/chat/completions"}, chat_completions},
+    {"POST",
+     {"/v1/chat/completions/input_tokens", "/chat/completions/input_tokens"},
+     chat_input_tokens},
+    {"POST", {"/v1/completions"}, completions},
+    {"POST", {"/v1/responses", "/responses"}, responses},
+    {"POST", {"/v1/responses/input_tokens", "/responses/input_tokens"}, responses_input_tokens},
+    {"POST", {"/v1/embeddings", "/embeddings", "/api/embed"}, embeddings},
+    {"POST", {"/completion", "/completions"}, llama_completion},
+    {"POST", {"/tokenize"}, tokenize},
+    {"POST", {"/detokenize"}, detokenize},
+    {"POST", {"/apply-template"}, apply_template},
+    {"GET", {"/props"}, props},
+    {"GET", {"/lora-adapters"}, lora_adapters},
+    {"POST", {"/lora-adapters"}, set_lora_adapters},
+    {"GET", {"/slots"}, slots},
+    {"POST", {"/slots/"}, slot_action},
+    {"GET", {"/metrics"}, print_metrics},
+    {"POST", {"/v1/messages"}, anthropic_messages},
+    {"POST", {"/v1/messages/count_tokens"}, anthropic_count_tokens},
+    {"POST", {"/api/chat"}, ollama_chat},
+    {"POST", {"/api/generate"}, ollama_generate},
+    {"GET", {"/api/tags"}, ollama_tags},
+    {"GET", {"/api/ps"}, ollama_ps},
+    {"POST", {"/api/show"}, ollama_show},
+    {"GET", {"/api/version"}, ollama_version},
+    {"POST", {"/predict"}, vertex_predict},
+    {"POST", {"/explain"}, explain_answer},
+    {"GET", {"/explain.html"}, explain_frame_page, false},
+    {"GET", {"/cors-proxy"}, refuse_proxy},
+    {"POST", {"/cors-proxy"}, refuse_proxy},
 };
 
 // Throws ApiError when there is none. An error for a path that exists lists the methods that it
@@ -79,8 +72,9 @@ const Route& route_of(const HttpRequest& request, bool offers_page) {
   const bool is_head = request.method == "HEAD";
   const std::string_view method = is_head ? std::string_view("GET") : request.method;
   for (const Route& route : kRoutes) {
-    const bool fits = route.path.ends_with('/') ? request.path.starts_with(route.path)
-                                                : request.path == route.path;
+    const bool fits = std::ranges::any_of(route.paths, [&](std::string_view path) {
+      return path.ends_with('/') ? request.path.starts_with(path) : request.path == path;
+    });
     if (!fits) continue;
     if (route.method == method) return route;
     if (!allowed.empty()) allowed += ", ";

@@ -2,7 +2,6 @@
 
 #include <openssl/crypto.h>
 
-#include <algorithm>
 #include <fstream>
 
 #include "base/check.h"

@@ -1,5 +1,7 @@
 #include "server/errors.h"
 
+#include <fmt/format.h>
+
 #include <new>
 
 #include "base/error_text.h"
@@ -40,9 +42,9 @@ const StatusType& type_of(int status) {
 // The text "context_length_exceeded" is what clients of OpenAI look for.
 ApiError overflow(const ContextOverflowError& error, const std::string& prompt_field) {
   ApiError told(400,
-                "the request exceeds the available context size: it has " +
-                    std::to_string(error.n_tokens()) + " tokens, and there is room for " +
-                    std::to_string(error.n_ctx()) + " (context_length_exceeded)",
+                fmt::format("the request exceeds the available context size: it has {} tokens, and "
+                            "there is room for {} (context_length_exceeded)",
+                            error.n_tokens(), error.n_ctx()),
                 prompt_field, "exceed_context_size_error");
   told.more = {{"n_prompt_tokens", error.n_tokens()}, {"n_ctx", error.n_ctx()}};
   return told;

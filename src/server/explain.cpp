@@ -71,9 +71,7 @@ void explain_answer(const ApiCall& call) {
   if (adapter_mix(call.served, settings) != nullptr)
     throw ApiError(400, "an answer cannot be explained while an adapter has a scale other than 1");
   std::vector<TokenId> tokens = encode_messages(call.served, body.required("messages"), settings);
-  ExplainOptions options;
-  options.n_prompt = std::ssize(tokens);
-  options.n_batch = kTokensAtATime;
+  const ExplainOptions options{.n_prompt = std::ssize(tokens), .n_batch = kTokensAtATime};
   const std::vector<TokenId> said = call.served.tokenizer().encode(
       answer, EncodeOptions{.add_special = false, .at_start = false});
   tokens.insert(tokens.end(), said.begin(), said.end());
@@ -92,13 +90,14 @@ void explain_answer(const ApiCall& call) {
 
 void explain_frame_page(const ServerCall& call) {
   if (!call.api.options().offers_page) throw ApiError(404, "this server has no page");
-  HttpAnswer answer{200, "text/html; charset=utf-8", explain_frame(), {}};
   // The page itself says which script may run, and that nothing else may.
-  answer.headers = {{"Content-Security-Policy", "frame-ancestors 'self'"},
-                    {"Cache-Control", "no-cache"},
-                    {"Referrer-Policy", "no-referrer"},
-                    {"X-Content-Type-Options", "nosniff"}};
-  call.reply->send(std::move(answer));
+  call.reply->send({200,
+                    "text/html; charset=utf-8",
+                    explain_frame(),
+                    {{"Content-Security-Policy", "frame-ancestors 'self'"},
+                     {"Cache-Control", "no-cache"},
+                     {"Referrer-Policy", "no-referrer"},
+                     {"X-Content-Type-Options", "nosniff"}}});
 }
 
 }  // namespace limpid

@@ -16,16 +16,18 @@ namespace {
 constexpr size_t kMostJobs = 8;  // besides the one in progress
 constexpr std::chrono::minutes kTrimEvery{1};
 
+}  // namespace
+
 // The choices of a prompt. The first one evaluates the prompt; the others start when that is done,
 // and find its blocks in the cache. So n choices cost one evaluation of the prompt, not n.
 //
 // The scheduler knows tasks, and the service knows requests: this class connects the two. A
 // request counts as running from the start of its first choice to the end of its last one.
-class RunningGeneration {
+class GenerationService::RunningGeneration {
  public:
-  RunningGeneration(Engine& engine, int64_t n_ctx, GenerationRequest request)
-      : engine_(engine),
-        n_ctx_(n_ctx),
+  RunningGeneration(GenerationService& service, GenerationRequest request)
+      : service_(service),
+        engine_(*engine_of(service.model_)),
         request_(std::move(request)),
         told_(request_.choices.size()),
         n_left_(request_.choices.size()) {}
@@ -44,7 +46,7 @@ class RunningGeneration {
         self->end(choice, result, std::move(error));
       };
       tasks_.push_back(std::make_shared<GenerationTask>(engine_, request_.prompt,
-                                                        request_.choices[choice], n_ctx_,
+                                                        request_.choices[choice], service_.n_ctx(),
                                                         std::move(listener), request_.mix));
     }
   }
@@ -52,12 +54,8 @@ class RunningGeneration {
   // The tasks' listeners hold this object, which holds the tasks.
   void drop_tasks() { tasks_.clear(); }
 
-  // `on_start` is called when the first choice begins, and gives the slot; `on_all_ended` before
-  // the last choice's end is told, with the tokens of the prompt and of the first answer.
-  void begin(std::function<int64_t()> on_start,
-             std::function<void(std::vector<TokenId> tokens)> on_all_ended) {
-    on_start_ = std::move(on_start);
-    on_all_ended_ = std::move(on_all_ended);
+  void begin(Id id) {
+    id_ = id;
     engine_.scheduler().submit(tasks_.front());
   }
   void cancel() {
@@ -67,7 +65,7 @@ class RunningGeneration {
  private:
   void start() {
     if (std::exchange(has_started_, true)) return;
-    const int64_t slot = on_start_();
+    const int64_t slot = service_.take_slot(id_, request_.slot);
     if (request_.on_start) request_.on_start(slot);
   }
 
@@ -99,7 +97,7 @@ class RunningGeneration {
     if (is_last) {
       std::vector<TokenId> tokens = std::move(request_.prompt);
       tokens.insert(tokens.end(), ids_.begin(), ids_.end());
-      on_all_ended_(std::move(tokens));
+      service_.end(id_, std::move(tokens), request_.mix != nullptr);
       request_.place.reset();
     }
     request_.on_end(next_event(choice, "", result), result, std::move(error));
@@ -110,11 +108,10 @@ class RunningGeneration {
     size_t n_ids = 0, n_logprobs = 0;
   };
 
+  GenerationService& service_;
   Engine& engine_;
-  const int64_t n_ctx_;
   GenerationRequest request_;
-  std::function<int64_t()> on_start_;  // gives the slot
-  std::function<void(std::vector<TokenId>)> on_all_ended_;
+  Id id_ = 0;
   std::vector<std::shared_ptr<GenerationTask>> tasks_;
   std::vector<Told> told_;    // of each choice
   size_t n_left_;             // choices that have not ended
@@ -122,8 +119,6 @@ class RunningGeneration {
   bool has_started_ = false;
   bool others_begun_ = false;
 };
-
-}  // namespace
 
 GenerationService::GenerationService(LanguageModel model, const ServiceOptions& options)
     : model_(std::move(model)), options_(options), slots_(static_cast<size_t>(options.n_parallel)) {
@@ -222,11 +217,8 @@ GenerationService::Id GenerationService::add(std::function<void()> cancel) {
   return last_id_;
 }
 
-GenerationService::Id GenerationService::submit(GenerationRequest request) {
-  const bool has_mix = request.mix != nullptr;
-  const int64_t slot = request.slot;
-  const auto running =
-      std::make_shared<RunningGeneration>(*engine_of(model_), n_ctx(), std::move(request));
+void GenerationService::submit(GenerationRequest request) {
+  const auto running = std::make_shared<RunningGeneration>(*this, std::move(request));
   const Id id = add([running] { running->cancel(); });
   try {
     running->make_tasks(running);
@@ -235,18 +227,14 @@ GenerationService::Id GenerationService::submit(GenerationRequest request) {
     end(id, {}, false);
     throw;
   }
-  running->begin(
-      [this, id, slot] { return take_slot(id, slot); },
-      [this, id, has_mix](std::vector<TokenId> tokens) { end(id, std::move(tokens), has_mix); });
+  running->begin(id);
   wake();
-  return id;
 }
 
-GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
+void GenerationService::submit(EmbeddingRequest request) {
   if (std::ssize(request.tokens) > n_ctx())
     throw ContextOverflowError(std::ssize(request.tokens), n_ctx());
-  const CancelToken cancelled;
-  const Id id = add([cancelled] { cancelled.cancel(); });
+  const Id id = add([cancel = request.cancel] { cancel.cancel(); });
   auto on_end = [this, id, tell = std::move(request.on_end), place = std::move(request.place)](
                     std::span<const float> embedding, std::exception_ptr error) mutable {
     place.reset();
@@ -256,22 +244,13 @@ GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
   try {
     Engine& engine = *engine_of(model_);
     engine.scheduler().submit(std::make_shared<EmbeddingTask>(
-        engine, std::move(request.tokens), request.pooling, request.normalize, cancelled,
+        engine, std::move(request.tokens), request.pooling, request.normalize, request.cancel,
         std::move(on_end), std::move(request.mix)));
   } catch (...) {
     end(id, {}, false);
     throw;
   }
   wake();
-  return id;
-}
-
-// Sets a flag that the scheduler looks at before each step: the place is free one step later.
-void GenerationService::cancel(std::span<const Id> ids) {
-  const std::lock_guard lock(mutex_);
-  for (const Id id : ids) {
-    if (const auto found = cancels_.find(id); found != cancels_.end()) found->second();
-  }
 }
 
 Scheduler::Usage GenerationService::usage() const { return engine_of(model_)->scheduler().usage(); }

@@ -28,11 +28,11 @@ namespace limpid {
 // that may begin a stop string is held back.
 struct TokenEvent {
   size_t choice = 0;
-  std::string_view text;  // whole UTF-8
-  std::span<const TokenId> ids;
+  std::string_view text{};  // whole UTF-8
+  std::span<const TokenId> ids{};
   // Empty unless they were asked for. A token whose text is held back has them in a later event
   // than its id, and a token of a stop string in none.
-  std::span<const TokenLogprobs> logprobs;
+  std::span<const TokenLogprobs> logprobs{};
 };
 
 // A place among the requests that run or wait; it is free again when nothing holds it.
@@ -74,6 +74,7 @@ struct EmbeddingRequest {
   bool normalize = true;
   std::shared_ptr<const AdapterMix> mix{};
   QueuePlace place{};
+  CancelToken cancel{};
   // Once, on the engine's thread; without an embedding when it was cancelled or failed.
   std::function<void(std::span<const float> embedding, std::exception_ptr error)> on_end;
 };
@@ -90,12 +91,8 @@ struct ServiceOptions {
 // thread, and none waits for a step, except save, restore and erase.
 class GenerationService {
  public:
-  using Id = uint64_t;
-
   // Throws ResourceError without memory for the KV cache.
   GenerationService(LanguageModel model, const ServiceOptions& options);
-  GenerationService(const GenerationService&) = delete;
-  GenerationService& operator=(const GenerationService&) = delete;
   ~GenerationService();  // what runs is cancelled
 
   // One for a request of a client, whatever its number of prompts: with one for each, a request of
@@ -103,14 +100,12 @@ class GenerationService {
   QueuePlace take_place();
   // Throws ArgumentError for options out of range, ContextOverflowError for a prompt that does not
   // fit, and QueueFullError when the service ends.
-  Id submit(GenerationRequest request);
-  Id submit(EmbeddingRequest request);
+  void submit(GenerationRequest request);
+  void submit(EmbeddingRequest request);
   // Other work on the model, in pieces. `advance` is called between two steps, on the engine's
   // thread, and has the model to itself, until it returns false; it must not throw. Throws
   // QueueFullError when too much of it waits already.
   void submit(std::function<bool()> advance);
-  // What has not ended ends with StopReason::kCancelled.
-  void cancel(std::span<const Id> ids);
 
   Scheduler::Usage usage() const;
   // The most tokens that the prompt and the answer of a request may have.
@@ -131,6 +126,8 @@ class GenerationService {
   int64_t erase_slot(size_t slot);
 
  private:
+  using Id = uint64_t;
+  class RunningGeneration;
   struct SlotState {
     Id user = 0;                  // 0: nobody
     std::vector<TokenId> tokens;  // of the last user

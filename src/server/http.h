@@ -125,8 +125,6 @@ class HttpServer {
   // a certificate cannot be read, or a thread cannot be started.
   HttpServer(HttpOptions options, HttpHandler handler);
   ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
 
   uint16_t port() const;
   // Connections without a request close. The answers that are under way go on, for at most

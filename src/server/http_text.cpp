@@ -90,16 +90,12 @@ std::string query_value(std::string_view query, std::string_view name) {
 
 namespace {
 
-bool begins_with_name(std::string_view text, std::string_view name) {
-  return same_name(text.substr(0, name.size()), name);
-}
-
 // Takes "http://localhost:8080" from the front of `target`, and gives "localhost:8080". Nothing for
 // a target that is not a URL, and for one with a user's name, which could deceive a reader.
 std::optional<std::string_view> take_authority(std::string_view& target) {
   std::string_view rest = target;
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (begins_with_name(target, scheme)) rest = target.substr(scheme.size());
+    if (same_name(target.substr(0, scheme.size()), scheme)) rest = target.substr(scheme.size());
   }
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
   const bool is_plain = !authority.empty() && authority.find_first_of("@#") == authority.npos;

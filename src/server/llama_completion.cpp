@@ -10,16 +10,9 @@ namespace limpid {
 namespace {
 
 const char* stop_type(StopReason reason) {
-  switch (reason) {
-    case StopReason::kEndOfText:
-      return "eos";
-    case StopReason::kStopString:
-      return "word";
-    case StopReason::kLength:
-      return "limit";
-    default:
-      return "none";
-  }
+  if (reason == StopReason::kEndOfText) return "eos";
+  if (reason == StopReason::kStopString) return "word";
+  return reason == StopReason::kLength ? "limit" : "none";
 }
 
 class LlamaShape final : public AnswerShape {
@@ -29,22 +22,18 @@ class LlamaShape final : public AnswerShape {
       : settings_(settings),
         model_(call.served.name),
         n_ctx_(call.served.n_ctx()),
-        tokenizer_(call.served.tokenizer_or_null()),
-        slots_(prompts.size(), -1),
-        n_predicted_(prompts.size(), 0) {
-    for (const auto& prompt : prompts) {
-      prompts_.push_back(call.served.model.decode(prompt, true));
-      n_prompt_.push_back(std::ssize(prompt));
-    }
+        tokenizer_(call.served.tokenizer_or_null()) {
+    for (const auto& prompt : prompts)
+      choices_.push_back({call.served.model.decode(prompt, true), std::ssize(prompt)});
   }
 
-  void slot(size_t choice, int64_t slot) override { slots_[choice] = slot; }
+  void slot(size_t choice, int64_t slot) override { choices_[choice].slot = slot; }
   std::string progress(const PromptProgress& progress) override {
     return sse_event({{"index", progress.choice},
                       {"content", ""},
                       {"tokens", Json::array()},
                       {"stop", false},
-                      {"id_slot", slots_[progress.choice]},
+                      {"id_slot", choices_[progress.choice].slot},
                       {"tokens_predicted", 0},
                       {"tokens_evaluated", progress.n_done},
                       {"prompt_progress", progress_json(progress)},
@@ -52,14 +41,15 @@ class LlamaShape final : public AnswerShape {
   }
 
   std::string token(const TokenEvent& event) override {
-    n_predicted_[event.choice] += std::ssize(event.ids);
+    Choice& choice = choices_[event.choice];
+    choice.n_predicted += std::ssize(event.ids);
     Json json = {{"index", event.choice},
                  {"content", event.text},
                  {"tokens", event.ids},
                  {"stop", false},
-                 {"id_slot", slots_[event.choice]},
-                 {"tokens_predicted", n_predicted_[event.choice]},
-                 {"tokens_evaluated", n_prompt_[event.choice]}};
+                 {"id_slot", choice.slot},
+                 {"tokens_predicted", choice.n_predicted},
+                 {"tokens_evaluated", choice.n_prompt}};
     add_probabilities(event.logprobs, json);
     return sse_event(json);
   }
@@ -83,32 +73,39 @@ class LlamaShape final : public AnswerShape {
   }
 
  private:
+  struct Choice {
+    std::string prompt;
+    int64_t n_prompt;
+    int64_t slot = -1;
+    int64_t n_predicted = 0;
+  };
+
   void add_probabilities(std::span<const TokenLogprobs> logprobs, Json& json) const {
     if (!settings_.wants_logprobs) return;
-    json["completion_probabilities"] = settings_.generation.logprobs_after_sampling
-                                           ? probabilities_to_json(logprobs)
-                                           : logprobs_to_json(logprobs);
+    json["completion_probabilities"] =
+        logprobs_to_json(logprobs, settings_.generation.logprobs_after_sampling);
   }
 
   // The last object of a choice; in a stream it repeats neither text nor tokens.
-  Json finished(size_t choice, const GenerationResult& result, const std::string& content,
+  Json finished(size_t index, const GenerationResult& result, const std::string& content,
                 std::span<const TokenId> ids, std::span<const TokenLogprobs> logprobs) const {
+    const Choice& choice = choices_[index];
     Json settings = generation_settings_json(settings_.generation, tokenizer_);
     settings["seed"] = result.seed;
     const bool lists_tokens = settings_.return_tokens || settings_.stream;
-    const int64_t n_cached = n_prompt_[choice] + std::ssize(result.ids);
-    Json json = {{"index", choice},
+    const int64_t n_cached = choice.n_prompt + std::ssize(result.ids);
+    Json json = {{"index", index},
                  {"content", content},
                  {"tokens", lists_tokens ? Json(ids) : Json::array()},
-                 {"id_slot", slots_[choice]},
+                 {"id_slot", choice.slot},
                  {"stop", true},
                  {"model", model_},
                  {"tokens_predicted", result.timings.n_generated},
-                 {"tokens_evaluated", n_prompt_[choice]},
+                 {"tokens_evaluated", choice.n_prompt},
                  {"generation_settings", std::move(settings)},
-                 {"prompt", prompts_[choice]},
+                 {"prompt", choice.prompt},
                  {"has_new_line", result.text.find('\n') != std::string::npos},
-                 {"truncated", n_prompt_[choice] + result.timings.n_generated >= n_ctx_},
+                 {"truncated", choice.n_prompt + result.timings.n_generated >= n_ctx_},
                  {"stop_type", stop_type(result.stop_reason)},
                  {"stopping_word", result.stop_string},
                  {"tokens_cached", n_cached},
@@ -138,19 +135,11 @@ class LlamaShape final : public AnswerShape {
   const std::string model_;
   const int64_t n_ctx_;
   const Tokenizer* const tokenizer_;
-  std::vector<std::string> prompts_;
-  std::vector<int64_t> n_prompt_, slots_, n_predicted_;
+  std::vector<Choice> choices_;  // one of each prompt
 };
 
 }  // namespace
 
-void llama_completion(const ApiCall& call) {
-  const JsonBody body(call.request.body);
-  const RequestSettings settings = call.read_settings(body, kLlamaApi);
-  const JsonField field = body.required("prompt");
-  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
-  auto shape = std::make_unique<LlamaShape>(call, settings, prompts);
-  call.answer_with(settings, std::move(prompts), std::move(shape));
-}
+void llama_completion(const ApiCall& call) { continue_prompts<LlamaShape>(call, kLlamaApi); }
 
 }  // namespace limpid

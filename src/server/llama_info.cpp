@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "server/openai_shapes.h"
 
 namespace limpid {
@@ -11,13 +12,8 @@ namespace {
 
 // Its text; or, for a part of a character, its bytes as numbers.
 Json piece_json(std::string_view piece) {
-  Json json(piece);
-  try {
-    (void)json.dump();
-    return json;
-  } catch (const Json::type_error&) {
-    return std::vector<uint8_t>(piece.begin(), piece.end());
-  }
+  if (unicode::is_valid(piece)) return piece;
+  return std::vector<uint8_t>(piece.begin(), piece.end());
 }
 
 }  // namespace

@@ -4,37 +4,25 @@
 
 namespace limpid {
 
-double finite_logprob(double logprob) { return std::isfinite(logprob) ? logprob : kLeastLogprob; }
+double finite_logprob(double logprob) { return std::isfinite(logprob) ? logprob : -9999; }
 
-namespace {
-
-// `name` is the key of a token's number(logprob), `best` that of the list of the other tokens.
-Json listed(std::span<const TokenLogprobs> logprobs, const char* name, const char* best,
-            double (*number)(double logprob)) {
+Json logprobs_to_json(std::span<const TokenLogprobs> logprobs, bool as_probabilities) {
   const auto tell = [&](const TokenLogprob& token) -> Json {
     return {{"token", token.piece},
             {"id", token.id},
-            {name, number(token.logprob)},
+            {as_probabilities ? "prob" : "logprob",
+             as_probabilities ? std::exp(token.logprob) : finite_logprob(token.logprob)},
             {"bytes", std::vector<uint8_t>(token.piece.begin(), token.piece.end())}};
   };
   auto content = Json::array();
   for (const TokenLogprobs& token : logprobs) {
+    Json best = Json::array();
+    for (const TokenLogprob& other : token.best) best.push_back(tell(other));
     Json entry = tell(token.chosen);
-    entry[best] = Json::array();
-    for (const TokenLogprob& other : token.best) entry[best].push_back(tell(other));
+    entry[as_probabilities ? "top_probs" : "top_logprobs"] = std::move(best);
     content.push_back(std::move(entry));
   }
   return content;
-}
-
-}  // namespace
-
-Json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
-  return listed(logprobs, "logprob", "top_logprobs", finite_logprob);
-}
-
-Json probabilities_to_json(std::span<const TokenLogprobs> logprobs) {
-  return listed(logprobs, "prob", "top_probs", [](double logprob) { return std::exp(logprob); });
 }
 
 }  // namespace limpid

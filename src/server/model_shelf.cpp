@@ -54,12 +54,13 @@ ModelShelf::~ModelShelf() {
 void ModelShelf::add(ShelvedModel model) {
   const std::lock_guard lock(mutex_);
   const std::string& name = model.card.name;
-  const auto same = std::ranges::find(places_, name, [](const Place& place) -> const std::string& {
-    return place.shelved.card.name;
-  });
-  LIMPID_CHECK(ArgumentError, same == places_.end(), "{} and {} are both called {}",
-               same->shelved.card.path, model.card.path, name);
-  places_.push_back({std::move(model)});
+  for (const Place& place : places_) {
+    LIMPID_CHECK(ArgumentError, place.card.name != name, "{} and {} are both called {}",
+                 place.card.path, model.card.path, name);
+  }
+  Place& place = places_.emplace_back();
+  place.card = std::move(model.card);
+  place.make = std::move(model.load);
 }
 
 size_t ModelShelf::size() const {
@@ -71,7 +72,7 @@ ModelShelf::Place& ModelShelf::find(std::string_view asked) {
   if (places_.empty()) throw ApiError(503, "no model is loaded");
   if (places_.size() == 1 || asked.empty()) return places_.front();
   for (Place& place : places_) {
-    if (place.shelved.card.name == asked) return place;
+    if (place.card.name == asked) return place;
   }
   throw unknown_model(asked);
 }
@@ -83,7 +84,7 @@ void ModelShelf::lend(std::string_view asked, bool may_load, Ticket ticket, Rece
     Place& place = find(asked);
     const bool is_here = place.state == ShelfState::kLoaded && !place.is_leaving;
     if (!is_here) {
-      const std::string& name = place.shelved.card.name;
+      const std::string& name = place.card.name;
       const bool comes = place.state == ShelfState::kLoading || place.state == ShelfState::kAsleep;
       if (!may_load && !comes) throw not_loaded(name);
       LIMPID_CHECK(QueueFullError, std::ssize(place.waiters) < limits_.n_waiting,
@@ -117,7 +118,7 @@ void ModelShelf::unload(std::string_view asked) {
     place.props = nullptr;
     return;
   }
-  if (place.state != ShelfState::kLoaded) throw not_loaded(place.shelved.card.name);
+  if (place.state != ShelfState::kLoaded) throw not_loaded(place.card.name);
   place.is_leaving = true;
   changed_.notify_one();
 }
@@ -134,8 +135,9 @@ Scheduler::Usage ModelShelf::usage_of(const Place& place) {
 }
 
 ModelShelf::Entry ModelShelf::entry_of(const Place& place) {
-  return {place.shelved.card, place.state, place.has_failed,
-          place.metrics,      place.props, usage_of(place)};
+  Entry entry = place;
+  entry.usage = usage_of(place);
+  return entry;
 }
 
 ModelShelf::Entry ModelShelf::look_at(std::string_view asked) {
@@ -241,11 +243,11 @@ ModelShelf::Place* ModelShelf::next_to_leave() {
 // A model that is larger than the budget is loaded alone. Its own checks decide whether it fits.
 bool ModelShelf::has_room_for(const Place& wanted) const {
   int64_t n_loaded = 0;
-  uint64_t n_bytes = wanted.shelved.card.n_bytes;
+  uint64_t n_bytes = wanted.card.n_bytes;
   for (const Place& place : places_) {
     if (place.state != ShelfState::kLoaded) continue;
     ++n_loaded;
-    n_bytes += place.shelved.card.n_bytes;
+    n_bytes += place.card.n_bytes;
   }
   const bool fits_number = limits_.n_most == 0 || n_loaded < limits_.n_most;
   const bool fits_memory = limits_.most_bytes == 0 || n_bytes <= limits_.most_bytes;
@@ -259,7 +261,7 @@ void ModelShelf::load(Place& place, std::unique_lock<std::mutex>& lock) {
   std::shared_ptr<const Json> props;
   std::exception_ptr error;
   try {
-    model = place.shelved.load();
+    model = place.make();
     model->metrics = place.metrics;
     if (place.adapters) model->adapters = place.adapters;
     props = std::make_shared<const Json>(model_props(*model));
@@ -273,13 +275,7 @@ void ModelShelf::load(Place& place, std::unique_lock<std::mutex>& lock) {
   place.props = std::move(props);
   if (place.model) place.adapters = place.model->adapters;
   place.last_used = ++clock_;
-  tell_waiters(place, error, lock);
-}
-
-// The copies of the loan end while the mutex is free: give_back() takes it.
-void ModelShelf::tell_waiters(Place& place, const std::exception_ptr& error,
-                              std::unique_lock<std::mutex>& lock) {
-  {
+  {  // the copies of the loan end while the mutex is free: give_back() takes it
     const std::deque<Waiter> waiters = std::exchange(place.waiters, {});
     const Loan loan = error ? nullptr : loan_of(place);
     lock.unlock();

@@ -73,8 +73,6 @@ class ModelShelf {
   using Ticket = uint64_t;
 
   explicit ModelShelf(const ShelfLimits& limits);
-  ModelShelf(const ModelShelf&) = delete;
-  ModelShelf& operator=(const ModelShelf&) = delete;
   // Requests that run are cancelled; those that wait are refused with 503.
   ~ModelShelf();
 
@@ -95,12 +93,12 @@ class ModelShelf {
   void unload(std::string_view asked);
 
   struct Entry {
-    ModelCard card;
+    ModelCard card{};
     ShelfState state = ShelfState::kUnloaded;
-    bool has_failed = false;            // the last time that it was to be loaded
-    std::shared_ptr<Metrics> metrics;   // never null
-    std::shared_ptr<const Json> props;  // model_props(), while it is loaded and while it sleeps
-    Scheduler::Usage usage;             // of a model that sleeps: before that
+    bool has_failed = false;  // the last time that it was to be loaded
+    std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();  // never null
+    std::shared_ptr<const Json> props{};  // model_props(), while it is loaded and while it sleeps
+    Scheduler::Usage usage{};             // of a model that sleeps: before that
   };
   // In the order in which they were added. Looking at a model is not a use of it: it changes
   // neither the order in which models leave nor the time at which one goes to sleep.
@@ -114,28 +112,22 @@ class ModelShelf {
     Receiver receive;
   };
   using Clock = std::chrono::steady_clock;
-  struct Place {
-    ShelvedModel shelved;
-    // These two stay when the model leaves.
-    std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
-    std::shared_ptr<ServedAdapters> adapters{};  // null before it was loaded first
-    ShelfState state = ShelfState::kUnloaded;
-    std::unique_ptr<ServedModel> model{};  // while it is loaded
-    bool is_leaving = false;               // no longer lent
-    bool has_failed = false;
+  // `usage` is that of the time before the model left; its counters go on when it comes again. The
+  // metrics and the adapters stay when it leaves.
+  struct Place : Entry {
+    std::function<std::unique_ptr<ServedModel>()> make{};  // ShelvedModel::load
+    std::shared_ptr<ServedAdapters> adapters{};            // null before it was loaded first
+    std::unique_ptr<ServedModel> model{};                  // while it is loaded
+    bool is_leaving = false;                               // no longer lent
     int64_t n_loans = 0;
     uint64_t last_used = 0;  // ticks of clock_
     Clock::time_point idle_since{};
-    std::shared_ptr<const Json> props{};
-    Scheduler::Usage usage{};  // when it left; its counters go on when it comes again
     std::deque<Waiter> waiters{};
   };
 
   void work();
   bool step(std::unique_lock<std::mutex>& lock);
   void load(Place& place, std::unique_lock<std::mutex>& lock);
-  void tell_waiters(Place& place, const std::exception_ptr& error,
-                    std::unique_lock<std::mutex>& lock);
   void take_away(Place& place, ShelfState next, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
   bool can_sleep(const Place& place) const;

@@ -30,44 +30,31 @@ class ChatShape final : public OpenAiShape {
     return text;
   }
 
-  std::string progress(const PromptProgress& progress) override {
-    return progress_chunk(choice({progress.choice, {}, {}, {}}, Json::object(), nullptr), progress);
-  }
-
-  std::string token(const TokenEvent& event) override {
-    return chunk(choice(event, {{"content", event.text}}, nullptr));
-  }
-
-  std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
-    return last_chunk(choice(rest, Json::object(), finish_reason(result.stop_reason)),
-                      result.timings);
-  }
-
   Json whole(const AnswerResults& results) override {
-    auto choices = Json::array();
-    for (size_t i = 0; i < results.choices.size(); ++i) {
-      const GenerationResult& result = results.choices[i];
-      choices.push_back({{"index", i},
-                         {"message", {{"role", "assistant"}, {"content", result.text}}},
-                         {"logprobs", logprobs(result.logprobs)},
-                         {"finish_reason", finish_reason(result.stop_reason)}});
-    }
-    Json answer = object_of_all(std::move(choices), false, results);
+    Json answer = OpenAiShape::whole(results);
     if (!verbose_.is_null()) answer["__verbose"] = verbose_;
     return answer;
   }
 
  private:
+  Json choice(const TokenEvent& event, const char* finish) override {
+    return {{"index", event.choice},
+            {"delta", event.text.empty() ? Json::object() : Json{{"content", event.text}}},
+            {"logprobs", event.logprobs.empty() ? Json() : logprobs(event.logprobs)},
+            {"finish_reason", finish == nullptr ? Json() : Json(finish)}};
+  }
+
+  Json whole_choice(size_t index, const AnswerResults& results) override {
+    const GenerationResult& result = results.choices[index];
+    return {{"index", index},
+            {"message", {{"role", "assistant"}, {"content", result.text}}},
+            {"logprobs", logprobs(result.logprobs)},
+            {"finish_reason", finish_reason(result.stop_reason)}};
+  }
+
   Json logprobs(std::span<const TokenLogprobs> tokens) const {
     return wants_logprobs_ ? Json{{"content", logprobs_to_json(tokens)}, {"refusal", nullptr}}
                            : Json();
-  }
-
-  Json choice(const TokenEvent& event, Json delta, const char* finish) const {
-    return {{"index", event.choice},
-            {"delta", std::move(delta)},
-            {"logprobs", event.logprobs.empty() ? Json() : logprobs(event.logprobs)},
-            {"finish_reason", finish == nullptr ? Json() : Json(finish)}};
   }
 
   const int64_t n_choices_;
@@ -92,8 +79,10 @@ ChatRequest read_chat(const ApiCall& call) {
 
 void chat_completions(const ApiCall& call) {
   ChatRequest chat = read_chat(call);
-  auto shape = std::make_unique<ChatShape>(call, chat.settings,
-                                           verbose_json(call, chat.settings, chat.prompt));
+  Json verbose;  // llama-server's, if it is asked for
+  if (chat.settings.verbose || call.api.options().verbose)
+    verbose["prompt"] = call.served.model.decode(chat.prompt, true);
+  auto shape = std::make_unique<ChatShape>(call, chat.settings, std::move(verbose));
   call.answer_with(chat.settings, {std::move(chat.prompt)}, std::move(shape));
 }
 

@@ -75,7 +75,7 @@ class CompletionShape final : public OpenAiShape {
   std::string begin(int64_t /*n_prompt_tokens*/) override {
     std::string text;
     for (size_t i = 0; i < places_.size() && !echoes_.empty() && !tells_prompt_; ++i)
-      text += chunk(choice(i, echo_of(i), {}, nullptr));
+      text += chunk(choice({.choice = i, .text = echo_of(i)}, nullptr));
     return text;
   }
 
@@ -84,35 +84,9 @@ class CompletionShape final : public OpenAiShape {
     return chunk(prompt_choice(index, tokens));
   }
 
-  std::string progress(const PromptProgress& progress) override {
-    return progress_chunk(choice(progress.choice, "", {}, nullptr), progress);
-  }
-
-  std::string token(const TokenEvent& event) override {
-    return chunk(choice(event.choice, std::string(event.text), event.logprobs, nullptr));
-  }
-
-  std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
-    return last_chunk(choice(rest.choice, "", rest.logprobs, finish_reason(result.stop_reason)),
-                      result.timings);
-  }
-
-  Json whole(const AnswerResults& results) override {
-    auto choices = Json::array();
-    for (size_t i = 0; i < results.choices.size(); ++i) {
-      const GenerationResult& result = results.choices[i];
-      Json whole = tells_prompt_ ? prompt_choice(i, results.prompts[i / n_each_])
-                                 : choice(i, echo_of(i), {}, nullptr);
-      const Json rest = choice(i, result.text, result.logprobs, finish_reason(result.stop_reason));
-      append(whole, rest);
-      choices.push_back(std::move(whole));
-    }
-    return object_of_all(std::move(choices), false, results);
-  }
-
  private:
-  std::string echo_of(size_t choice) const {
-    return echoes_.empty() ? "" : echoes_[choice / n_each_];
+  std::string_view echo_of(size_t choice) const {
+    return echoes_.empty() ? std::string_view() : echoes_[choice / n_each_];
   }
 
   // The text and the log-probabilities of `rest` follow those of `whole`.
@@ -129,14 +103,23 @@ class CompletionShape final : public OpenAiShape {
     return choice_with(logprobs(tokens, places), index, echo_of(index), nullptr);
   }
 
-  Json choice(size_t index, std::string text, std::span<const TokenLogprobs> tokens,
-              const char* finish) {
-    return choice_with(wants_logprobs_ ? logprobs(tokens, places_[index]) : Json(), index,
-                       std::move(text), finish);
+  Json choice(const TokenEvent& event, const char* finish) override {
+    return choice_with(wants_logprobs_ ? logprobs(event.logprobs, places_[event.choice]) : Json(),
+                       event.choice, event.text, finish);
   }
-  static Json choice_with(Json logprobs, size_t index, std::string text, const char* finish) {
+
+  Json whole_choice(size_t index, const AnswerResults& results) override {
+    const GenerationResult& result = results.choices[index];
+    Json whole = tells_prompt_ ? prompt_choice(index, results.prompts[index / n_each_])
+                               : choice({.choice = index, .text = echo_of(index)}, nullptr);
+    append(whole,
+           choice({index, result.text, {}, result.logprobs}, finish_reason(result.stop_reason)));
+    return whole;
+  }
+
+  static Json choice_with(Json logprobs, size_t index, std::string_view text, const char* finish) {
     return {{"index", index},
-            {"text", std::move(text)},
+            {"text", text},
             {"logprobs", std::move(logprobs)},
             {"finish_reason", finish == nullptr ? Json() : Json(finish)}};
   }
@@ -180,13 +163,6 @@ class CompletionShape final : public OpenAiShape {
 
 }  // namespace
 
-void completions(const ApiCall& call) {
-  const JsonBody body(call.request.body);
-  const RequestSettings settings = call.read_settings(body, kCompletionsApi);
-  const JsonField field = body.required("prompt");
-  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
-  auto shape = std::make_unique<CompletionShape>(call, settings, prompts);
-  call.answer_with(settings, std::move(prompts), std::move(shape));
-}
+void completions(const ApiCall& call) { continue_prompts<CompletionShape>(call, kCompletionsApi); }
 
 }  // namespace limpid

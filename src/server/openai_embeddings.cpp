@@ -4,7 +4,6 @@
 // them: "mean" averages all, "last" takes that of the last token, which has seen the whole text,
 // and "cls" takes the first. A vector of length 1 makes the dot product of two texts the cosine of
 // the angle between them.
-#include <algorithm>
 #include <bit>
 #include <mutex>
 #include <numeric>
@@ -91,6 +90,8 @@ class EmbeddingsInProgress {
     embeddings_[i].assign(embedding.begin(), embedding.end());
     if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", dump_json(whole())});
   }
+  // Ends all texts.
+  const CancelToken& cancel_token() const { return cancel_; }
   // One of the texts could not be submitted.
   void refuse(const ApiError& error) {
     const std::lock_guard lock(mutex_);
@@ -100,6 +101,7 @@ class EmbeddingsInProgress {
  private:
   void fail(const ApiError& error) {
     if (std::exchange(has_failed_, true)) return;
+    cancel_.cancel();
     served_->metrics->n_failed += 1;
     reply_->send(error_answer(settings_.style, error));
   }
@@ -128,6 +130,7 @@ class EmbeddingsInProgress {
   const std::shared_ptr<const ServedModel> served_;
   const std::shared_ptr<HttpReply> reply_;
   const EmbeddingSettings settings_;
+  const CancelToken cancel_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::vector<float>> embeddings_;
   size_t n_left_;
@@ -149,22 +152,20 @@ void embeddings(const ApiCall& call) {
   }
   call.served.metrics->n_requests += 1;
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts);
-  std::vector<GenerationService::Id> ids;
   try {
     QueuePlace place = call.served.service->take_place();
     for (size_t i = 0; i < texts.size(); ++i) {
-      ids.push_back(call.served.service->submit(EmbeddingRequest{
+      call.served.service->submit(EmbeddingRequest{
           std::move(texts[i]), settings.pooling, settings.normalize, adapter_mix(call.served, {}),
-          i + 1 < texts.size() ? place : std::move(place),
+          i + 1 < texts.size() ? place : std::move(place), progress->cancel_token(),
           [progress, i](std::span<const float> embedding, const std::exception_ptr& error) {
             progress->end(i, embedding, error);
-          }}));
+          }});
     }
   } catch (...) {
-    progress->refuse(as_api_error(std::current_exception(), input.name()));
-    return call.served.service->cancel(ids);
+    return progress->refuse(as_api_error(std::current_exception(), input.name()));
   }
-  call.reply->on_gone([served = call.loan, ids] { served->service->cancel(ids); });
+  call.reply->on_gone([cancel = progress->cancel_token()] { cancel.cancel(); });
 }
 
 }  // namespace limpid

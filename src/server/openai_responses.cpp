@@ -104,7 +104,7 @@ class ResponsesShape final : public AnswerShape {
     return json;
   }
   std::string event(const std::string& type, const Json& members) {
-    Json json = {{"type", type}, {"sequence_number", n_events_++}};
+    Json json = {{"sequence_number", n_events_++}};
     json.update(members);
     return sse_event(type, json);
   }

@@ -30,14 +30,6 @@ const char* finish_reason(StopReason reason) {
   return reason == StopReason::kLength ? "length" : "stop";
 }
 
-// The prompt counts once, however many choices continue it.
-Json usage_json(const AnswerResults& results) {
-  return {{"prompt_tokens", results.n_prompt_tokens},
-          {"completion_tokens", results.n_generated},
-          {"total_tokens", results.n_prompt_tokens + results.n_generated},
-          {"prompt_tokens_details", {{"cached_tokens", results.n_cached_tokens}}}};
-}
-
 // The first token comes from the prompt's last step, so the rate of generation counts the others.
 Json timings_json(const GenerationTimings& timings) {
   const int64_t n_steps = std::max<int64_t>(timings.n_generated - 1, 0);
@@ -73,16 +65,10 @@ Json timings_json(const PromptProgress& progress) {
                                         .prompt_seconds = progress.seconds});
 }
 
-Json verbose_json(const ApiCall& call, const RequestSettings& settings,
-                  const std::vector<TokenId>& prompt) {
-  if (!settings.verbose && !call.api.options().verbose) return {};
-  return {{"prompt", call.served.model.decode(prompt, true)}};
-}
-
 OpenAiShape::OpenAiShape(const ApiCall& call, const RequestSettings& settings,
                          std::string_view id_prefix, std::string object)
-    : include_usage_(settings.include_usage),
-      wants_logprobs_(settings.wants_logprobs),
+    : wants_logprobs_(settings.wants_logprobs),
+      include_usage_(settings.include_usage),
       id_(new_id(id_prefix)),
       object_(std::move(object)),
       model_(call.served.name),
@@ -102,9 +88,13 @@ Json OpenAiShape::object(Json choices, bool is_chunk) const {
           {"choices", std::move(choices)}};
 }
 
+// The prompt counts once, however many choices continue it.
 Json OpenAiShape::object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const {
   Json all = object(std::move(choices), is_chunk);
-  all["usage"] = usage_json(results);
+  all["usage"] = {{"prompt_tokens", results.n_prompt_tokens},
+                  {"completion_tokens", results.n_generated},
+                  {"total_tokens", results.n_prompt_tokens + results.n_generated},
+                  {"prompt_tokens_details", {{"cached_tokens", results.n_cached_tokens}}}};
   all["timings"] = timings_json(results.choices.front().timings);
   return all;
 }
@@ -115,13 +105,15 @@ std::string OpenAiShape::chunk(const Json& choice, std::string_view rest) const 
   return chunk_head_ + dump_json(choice) + "]" + std::string(rest) + "}\n\n";
 }
 
-std::string OpenAiShape::last_chunk(const Json& choice, const GenerationTimings& timings) const {
-  if (include_usage_) return chunk(choice);
-  return chunk(choice, ",\"timings\":" + dump_json(timings_json(timings)));
+// The times come with the end of a choice, unless an event with the usage follows.
+std::string OpenAiShape::choice_end(const TokenEvent& rest, const GenerationResult& result) {
+  const Json last = choice(rest, finish_reason(result.stop_reason));
+  if (include_usage_) return chunk(last);
+  return chunk(last, ",\"timings\":" + dump_json(timings_json(result.timings)));
 }
 
-std::string OpenAiShape::progress_chunk(const Json& choice, const PromptProgress& progress) const {
-  Json event = object(Json::array({choice}), true);
+std::string OpenAiShape::progress(const PromptProgress& progress) {
+  Json event = object(Json::array({choice({.choice = progress.choice}, nullptr)}), true);
   event["prompt_progress"] = progress_json(progress);
   event["timings"] = timings_json(progress);
   return sse_event(event);
@@ -131,6 +123,12 @@ std::string OpenAiShape::end(const AnswerResults& results) {
   std::string text;
   if (include_usage_) text = sse_event(object_of_all(Json::array(), true, results));
   return text.append(kSseDone);
+}
+
+Json OpenAiShape::whole(const AnswerResults& results) {
+  auto choices = Json::array();
+  for (size_t i = 0; i < results.choices.size(); ++i) choices.push_back(whole_choice(i, results));
+  return object_of_all(std::move(choices), false, results);
 }
 
 }  // namespace limpid

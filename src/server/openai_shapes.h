@@ -15,9 +15,6 @@ std::string rfc3339(int64_t unix_time);
 // "length" or "stop"
 const char* finish_reason(StopReason reason);
 
-// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
-Json usage_json(const AnswerResults& results);
-
 // llama-server's "timings".
 Json timings_json(const GenerationTimings& timings);
 
@@ -32,9 +29,15 @@ Json generation_settings_json(const GenerationOptions& options, const Tokenizer*
 // Throws ApiError for a larger one.
 int64_t read_ollama_options(const ApiCall& call, const JsonField& body, RequestSettings& settings);
 
-// llama-server's "__verbose", {"prompt": text}. Null unless it is asked for.
-Json verbose_json(const ApiCall& call, const RequestSettings& settings,
-                  const std::vector<TokenId>& prompt);
+// Continues the prompts of a request in the names of `api`.
+template <typename Shape>
+void continue_prompts(const ApiCall& call, ApiName api) {
+  const JsonBody body(call.request.body);
+  const RequestSettings settings = call.read_settings(body, api);
+  auto prompts = read_prompts(call.served, body.required("prompt"));
+  auto shape = std::make_unique<Shape>(call, settings, prompts);
+  call.answer_with(settings, std::move(prompts), std::move(shape));
+}
 
 // The shape of the answers of /v1/chat/completions and /v1/completions: objects with an id, the
 // model's name and "choices".
@@ -43,22 +46,28 @@ class OpenAiShape : public AnswerShape {
   OpenAiShape(const ApiCall& call, const RequestSettings& settings, std::string_view id_prefix,
               std::string object);
 
+  std::string progress(const PromptProgress& progress) override;
+  std::string token(const TokenEvent& event) override { return chunk(choice(event, nullptr)); }
+  std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override;
   std::string end(const AnswerResults& results) override;
+  Json whole(const AnswerResults& results) override;
 
  protected:
-  // An object with these choices; and with the tokens and the times of the whole answer.
-  Json object(Json choices, bool is_chunk) const;
-  Json object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const;
+  // A choice of an event; `finish` is null before its end.
+  virtual Json choice(const TokenEvent& event, const char* finish) = 0;
+  // A choice of an answer without a stream.
+  virtual Json whole_choice(size_t index, const AnswerResults& results) = 0;
   // An event of a stream with one choice, and with `rest`, the text of more members.
   std::string chunk(const Json& choice, std::string_view rest = "") const;
-  // The event that ends a choice. It has the times, unless an event with the usage follows.
-  std::string last_chunk(const Json& choice, const GenerationTimings& timings) const;
-  std::string progress_chunk(const Json& choice, const PromptProgress& progress) const;
 
-  const bool include_usage_;
   const bool wants_logprobs_;
 
  private:
+  // An object with these choices; and with the tokens and the times of the whole answer.
+  Json object(Json choices, bool is_chunk) const;
+  Json object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const;
+
+  const bool include_usage_;
   const std::string id_, object_, model_, fingerprint_;
   const int64_t created_ = unix_seconds();
   std::string chunk_head_;

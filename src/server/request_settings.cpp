@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <tuple>
 #include <variant>
 
 #include "server/sampling_fields.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr double kAny = 1e30;
 constexpr unsigned kOpenAi = kChatApi | kCompletionsApi;
 constexpr unsigned kLocal = kOpenAi | kLlamaApi;  // take llama-server's samplers
+constexpr unsigned kOpenAiChats = kChatApi | kResponsesApi;
 constexpr unsigned kOllamaApi = kOllamaChatApi | kGenerateApi;
 constexpr unsigned kBodies = kLocal | kMessagesApi | kResponsesApi | kOllamaApi;
 constexpr unsigned kSampled = kLocal | kMessagesApi | kResponsesApi | kOllamaOptionsApi;
@@ -30,17 +32,19 @@ constexpr int64_t kMostTopLogprobs = 20;
 // answer when it has not. Example: "top_k" is a field of Anthropic's API, and unknown in OpenAI's
 // Responses.
 
-// A number of SamplerOptions.
-struct NumberField {
+// A field that is only stored: a number within bounds, or true or false.
+struct PlainField {
   std::initializer_list<std::string_view> names;
   unsigned apis;
-  std::variant<float SamplerOptions::*, int32_t SamplerOptions::*, int64_t SamplerOptions::*>
+  std::variant<float SamplerOptions::*, int32_t SamplerOptions::*, int64_t SamplerOptions::*,
+               bool SamplerOptions::*, int64_t GenerationOptions::*, bool GenerationOptions::*,
+               int64_t RequestSettings::*, int32_t RequestSettings::*, bool RequestSettings::*>
       member;
-  double least = -kAny;
-  double most = kAny;  // of integers: what the member holds
+  double least = -kAny;  // of integers: what the member holds
+  double most = kAny;
 };
 
-const NumberField kNumbers[] = {
+const PlainField kPlain[] = {
     {{"temperature"}, kSampled, &SamplerOptions::temperature},
     {{"top_p"}, kSampled, &SamplerOptions::top_p, 0, 1},
     {{"top_k"}, kFree | kMessagesApi, &SamplerOptions::top_k},
@@ -55,42 +59,63 @@ const NumberField kNumbers[] = {
     {{"frequency_penalty"}, kFree, &SamplerOptions::frequency_penalty},
     {{"min_keep"}, kLocal, &SamplerOptions::min_keep, 0},
     {{"seed"}, kFree, &SamplerOptions::seed, -1},
+    {{"ignore_eos"}, kLocal, &SamplerOptions::ignore_eos},
+    {{"max_tokens"}, kMessagesApi, &GenerationOptions::n_predict, 0, kMostTokensOfField},
+    {{"max_output_tokens"}, kResponsesApi, &GenerationOptions::n_predict, 0, kMostTokensOfField},
+    // Ollama also takes -1 (no limit) and -2 (until the context is full).
+    {{"num_predict"}, kOllamaOptionsApi, &GenerationOptions::n_predict, -2, kMostTokensOfField},
+    {{"num_keep"}, kOllamaOptionsApi, &GenerationOptions::n_keep, -1, kMostTokensOfField},
+    {{"n_keep"}, kLlamaApi, &GenerationOptions::n_keep, -1, kMostTokensOfField},
+    {{"post_sampling_probs"}, kLlamaApi, &GenerationOptions::logprobs_after_sampling},
+    {{"n"}, kOpenAi, &RequestSettings::n_choices, 1, kMostChoices},
+    {{"id_slot"}, kLocal, &RequestSettings::slot, -1, INT32_MAX},
+    {{"top_logprobs"},
+     kOpenAiChats | kOllamaApi,
+     &RequestSettings::n_top_logprobs,
+     0,
+     kMostTopLogprobs},
+    {{"logprobs"}, kChatApi | kOllamaApi, &RequestSettings::wants_logprobs},
+    {{"stream"}, kBodies, &RequestSettings::stream},
+    {{"echo"}, kCompletionsApi, &RequestSettings::echo},
+    {{"return_tokens"}, kLlamaApi, &RequestSettings::return_tokens},
+    {{"verbose"}, kChatApi, &RequestSettings::verbose},
+    {{"return_progress"}, kLocal | kResponsesApi, &RequestSettings::return_progress},
+    {{"add_generation_prompt"}, kChatApi, &RequestSettings::add_generation_prompt},
+    {{"continue_final_message"}, kChatApi, &RequestSettings::continues_last},
 };
 
-void read_sampler(const NumberField& number, const JsonField& field, SamplerOptions& sampler) {
-  std::visit(
-      [&](auto member) {
-        auto& value = sampler.*member;
-        using Number = std::remove_reference_t<decltype(value)>;
-        if constexpr (std::is_floating_point_v<Number>) {
-          value = static_cast<Number>(field.number(number.least, number.most));
-        } else {
-          using Limits = std::numeric_limits<Number>;
-          const double least = std::max(number.least, static_cast<double>(Limits::min()));
-          value = static_cast<Number>(
-              field.integer(least < -9e18 ? Limits::min() : static_cast<int64_t>(least),
-                            static_cast<int64_t>(Limits::max())));
-        }
-      },
-      number.member);
+template <typename Part, typename T>
+T& member_of(RequestSettings& settings, T Part::*member) {
+  const auto parts = std::tie(settings, settings.generation, settings.generation.sampler);
+  return std::get<Part&>(parts).*member;
 }
 
-// Ollama also takes -1 (no limit) and -2 (until the context is full).
-template <int64_t kLeast>
-void read_n_predict(const JsonField& field, FieldTarget target) {
-  target.settings.generation.n_predict = field.integer(kLeast, kMostTokensOfField);
+void read_plain(const PlainField& row, const JsonField& field, RequestSettings& settings) {
+  std::visit(
+      [&](auto member) {
+        auto& value = member_of(settings, member);
+        using Value = std::remove_reference_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, bool>) {
+          value = field.boolean();
+        } else if constexpr (std::is_floating_point_v<Value>) {
+          value = static_cast<Value>(field.number(row.least, row.most));
+        } else {
+          const auto bound = [](double given, int64_t otherwise) {
+            return given > -kAny && given < kAny ? static_cast<int64_t>(given) : otherwise;
+          };
+          using Limits = std::numeric_limits<Value>;
+          value = static_cast<Value>(
+              field.integer(bound(row.least, Limits::min()), bound(row.most, Limits::max())));
+        }
+      },
+      row.member);
 }
+
 // llama-server's -1, which LM Studio's clients send too, leaves the limit that the server was
 // started with.
 void read_llama_n_predict(const JsonField& field, FieldTarget target) {
-  if (field.json() != -1) read_n_predict<-2>(field, target);
-}
-template <bool RequestSettings::*kFlag>
-void read_flag(const JsonField& field, FieldTarget target) {
-  target.settings.*kFlag = field.boolean();
-}
-void read_ignore_eos(const JsonField& field, FieldTarget target) {
-  target.settings.generation.sampler.ignore_eos = field.boolean();
+  if (field.json() != -1)
+    target.settings.generation.n_predict = field.integer(-2, kMostTokensOfField);
 }
 void read_stream_options(const JsonField& field, FieldTarget target) {
   field.allow_only({"include_usage", "include_obfuscation", "continuous_usage_stats"});
@@ -100,13 +125,10 @@ void read_stream_options(const JsonField& field, FieldTarget target) {
 }
 // A number in a completion; true in a chat, where top_logprobs has the number.
 void read_logprobs(const JsonField& field, FieldTarget target) {
-  if (field.json().is_boolean()) return read_flag<&RequestSettings::wants_logprobs>(field, target);
-  target.settings.wants_logprobs = true;
+  target.settings.wants_logprobs = field.json() != false;
+  if (field.json().is_boolean()) return;
   target.settings.n_top_logprobs =
       static_cast<int32_t>(field.integer(0, kMostTopLogprobs, "a whole number, true or false"));
-}
-void read_top_logprobs(const JsonField& field, FieldTarget target) {
-  target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
 }
 void read_n_probs(const JsonField& field, FieldTarget target) {
   const auto n = static_cast<int32_t>(field.integer(0, 100));
@@ -121,15 +143,6 @@ void read_include(const JsonField& field, FieldTarget target) {
     target.settings.wants_logprobs = true;
   }
 }
-void read_n(const JsonField& field, FieldTarget target) {
-  target.settings.n_choices = field.integer(1, kMostChoices);
-}
-void read_n_keep(const JsonField& field, FieldTarget target) {
-  target.settings.generation.n_keep = field.integer(-1, kMostTokensOfField);
-}
-void read_slot(const JsonField& field, FieldTarget target) {
-  target.settings.slot = field.integer(-1, INT32_MAX);
-}
 void read_response_fields(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements())
     target.settings.response_fields.push_back(entry.string());
@@ -138,9 +151,6 @@ void read_response_fields(const JsonField& field, FieldTarget target) {
 void read_lora(const JsonField& field, FieldTarget target) {
   std::vector<AdapterScale> scales = read_adapter_scales(field);
   if (!scales.empty()) target.settings.adapter_scales = std::move(scales);
-}
-void read_after_sampling(const JsonField& field, FieldTarget target) {
-  target.settings.generation.logprobs_after_sampling = field.boolean();
 }
 void read_variables(const JsonField& field, FieldTarget target) {
   for (const JsonField& member : field.members()) {
@@ -218,40 +228,21 @@ struct ReadFields {
 };
 
 const ReadFields kRead[] = {
-    {{"stream"}, kBodies, read_flag<&RequestSettings::stream>},
     {{"stream_options"}, kOpenAi | kResponsesApi, read_stream_options},
-    {{"n"}, kOpenAi, read_n},
-    {{"max_tokens"}, kLocal, read_llama_n_predict},
-    {{"max_tokens"}, kMessagesApi, read_n_predict<0>},
+    {{"max_tokens", "n_predict"}, kLocal, read_llama_n_predict},
     {{"max_completion_tokens"}, kChatApi, read_llama_n_predict},
-    {{"max_output_tokens"}, kResponsesApi, read_n_predict<0>},
-    {{"n_predict"}, kLocal, read_llama_n_predict},
-    {{"num_predict"}, kOllamaOptionsApi, read_n_predict<-2>},
-    {{"num_keep"}, kOllamaOptionsApi, read_n_keep},
-    {{"n_keep"}, kLlamaApi, read_n_keep},
     {{"penalize_newline"}, kOllamaOptionsApi, read_penalize_newline},
     {{"tfs_z"}, kFree, read_tfs_z},
     {{"stop"}, kFree, read_stop},
     {{"stop_sequences"}, kMessagesApi, read_stop},
     {{"logit_bias"}, kLocal, read_logit_bias},
-    {{"ignore_eos"}, kLocal, read_ignore_eos},
     {{"samplers"}, kLocal, read_samplers},
     {{"grammar"}, kLocal, read_grammar},
     {{"logprobs"}, kCompletionsApi, read_logprobs},
-    {{"logprobs"}, kChatApi | kOllamaApi, read_flag<&RequestSettings::wants_logprobs>},
-    {{"top_logprobs"}, kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
     {{"n_probs"}, kLocal, read_n_probs},
-    {{"echo"}, kCompletionsApi, read_flag<&RequestSettings::echo>},
     {{"lora"}, kLocal, read_lora},
-    {{"id_slot"}, kLocal, read_slot},
-    {{"return_tokens"}, kLlamaApi, read_flag<&RequestSettings::return_tokens>},
     {{"response_fields"}, kLlamaApi, read_response_fields},
-    {{"verbose"}, kChatApi, read_flag<&RequestSettings::verbose>},
-    {{"return_progress"}, kLocal | kResponsesApi, read_flag<&RequestSettings::return_progress>},
-    {{"post_sampling_probs"}, kLlamaApi, read_after_sampling},
     {{"chat_template_kwargs"}, kChatApi, read_variables},
-    {{"add_generation_prompt"}, kChatApi, read_flag<&RequestSettings::add_generation_prompt>},
-    {{"continue_final_message"}, kChatApi, read_flag<&RequestSettings::continues_last>},
     {{"modalities"}, kChatApi, read_modalities},
     {{"response_format"}, kLocal, read_response_format},
     {{"json_schema"}, kLocal, read_schema},
@@ -260,7 +251,7 @@ const ReadFields kRead[] = {
     {{"think"}, kOllamaApi, read_think},
     {{"include"}, kResponsesApi, read_include},
     {{"text"}, kResponsesApi, read_text_format},
-    {{"tool_choice"}, kChatApi | kMessagesApi | kResponsesApi, read_choice_of_tool},
+    {{"tool_choice"}, kOpenAiChats | kMessagesApi, read_choice_of_tool},
     {{"web_search_options"}, kChatApi, refuse},
     // The content of a request, and what an endpoint adds to it.
     {{"messages"}, kChatApi | kMessagesApi | kOllamaChatApi, leave_to_endpoint},
@@ -275,13 +266,13 @@ const ReadFields kRead[] = {
     // What has no effect on the text of the answer.
     {{"model"}, kBodies, expect_string},
     {{"user"}, kOpenAi | kResponsesApi, expect_string},
-    {{"metadata"}, kChatApi | kMessagesApi | kResponsesApi, expect_object},
-    {{"service_tier"}, kChatApi | kMessagesApi | kResponsesApi, expect_string},
-    {{"store"}, kChatApi | kResponsesApi, expect_boolean},
+    {{"metadata"}, kOpenAiChats | kMessagesApi, expect_object},
+    {{"service_tier"}, kOpenAiChats | kMessagesApi, expect_string},
+    {{"store"}, kOpenAiChats, expect_boolean},
     {{"safety_identifier", "prompt_cache_key", "prompt_cache_retention"},
-     kChatApi | kResponsesApi,
+     kOpenAiChats,
      expect_string},
-    {{"prompt_cache_options"}, kChatApi | kResponsesApi, expect_object},
+    {{"prompt_cache_options"}, kOpenAiChats, expect_object},
     {{"cache_control", "diagnostics"}, kMessagesApi, expect_object},
     {{"inference_geo", "speed", "user_profile_id", "workspace_id"}, kMessagesApi, expect_string},
     {{"keep_alive"}, kOllamaApi, expect_duration},
@@ -292,7 +283,7 @@ const ReadFields kRead[] = {
      expect_boolean},
     {{"timings_per_token"}, kLocal | kResponsesApi, expect_boolean},
     {{"backend_sampling", "cache_prompt"}, kLocal, expect_boolean},
-    {{"parallel_tool_calls"}, kChatApi | kResponsesApi, expect_boolean},  // tools are refused
+    {{"parallel_tool_calls"}, kOpenAiChats, expect_boolean},  // tools are refused
     // What matters only beside a field that is refused: dry_multiplier, mirostat, dynatemp_range.
     {{"dry_base", "dry_allowed_length", "dry_penalty_last_n"}, kLocal, expect_number},
     {{"dry_sequence_breakers"}, kLocal, expect_array},
@@ -308,14 +299,14 @@ struct RefusedFields {
 };
 
 const RefusedFields kRefused[] = {
-    {{"tools"}, kChatApi | kMessagesApi | kResponsesApi | kOllamaApi},
+    {{"tools"}, kOpenAiChats | kMessagesApi | kOllamaApi},
     {{"functions", "audio", "prediction"}, kChatApi},
     {{"reasoning_effort"}, kChatApi, {kNone}},
     {{"reasoning"}, kResponsesApi, {R"({"effort":"none"})"}},
     {{"function_call", "reasoning_format"}, kChatApi, {kNone, kAuto}},  // thoughts are in the text
     {{"verbosity"}, kChatApi, {kMedium}},
     {{"metadata"}, kCompletionsApi},
-    {{"moderation"}, kChatApi | kResponsesApi},
+    {{"moderation"}, kOpenAiChats},
     {{"truncation"}, kResponsesApi, {R"("disabled")"}},
     {{"previous_response_id", "conversation", "prompt", "background", "max_tool_calls",
       "context_management"},
@@ -337,11 +328,11 @@ void read_field(const JsonField& field, unsigned api, FieldTarget target) {
   const auto is_it = [&](const auto& row) {
     return (row.apis & api) != 0 && std::ranges::count(row.names, field.key()) > 0;
   };
-  const auto* const number = std::ranges::find_if(kNumbers, is_it);
+  const auto* const plain = std::ranges::find_if(kPlain, is_it);
   const auto* const read = std::ranges::find_if(kRead, is_it);
   const auto* const refused = std::ranges::find_if(kRefused, is_it);
-  if (number != std::end(kNumbers)) {
-    read_sampler(*number, field, target.settings.generation.sampler);
+  if (plain != std::end(kPlain)) {
+    read_plain(*plain, field, target.settings);
   } else if (read != std::end(kRead)) {
     read->read(field, target);
   } else if (refused != std::end(kRefused)) {

@@ -25,7 +25,7 @@ enum ApiName : unsigned {
 };
 
 struct RequestSettings {
-  GenerationOptions generation;
+  GenerationOptions generation{};
   int64_t n_choices = 1;
   bool stream = false;
   bool include_usage = false;    // in a stream of OpenAI's
@@ -35,13 +35,13 @@ struct RequestSettings {
   int64_t slot = -1;             // llama-server's id_slot: GenerationRequest::slot
   bool return_progress = false;  // llama-server's: a stream reports how far the prompt is
   // llama-server's: of the answer, only these; "a/b" is the member b of a.
-  std::vector<std::string> response_fields;
-  std::optional<std::vector<AdapterScale>> adapter_scales;  // nothing: as for all requests
+  std::vector<std::string> response_fields{};
+  std::optional<std::vector<AdapterScale>> adapter_scales{};  // nothing: as for all requests
   bool wants_logprobs = false;
   bool wants_prompt_logprobs() const { return echo && wants_logprobs; }
   int32_t n_top_logprobs = 0;
   // Of a chat.
-  Json template_variables;            // more variables for the template; null for none
+  Json template_variables{};          // more variables for the template; null for none
   bool add_generation_prompt = true;  // end the prompt where the assistant is to speak
   bool continues_last = true;         // an assistant's last message is the beginning of the answer
 };

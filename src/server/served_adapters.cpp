@@ -1,5 +1,7 @@
 #include "server/served_adapters.h"
 
+#include <fmt/format.h>
+
 namespace limpid {
 
 std::vector<AdapterScale> read_adapter_scales(const JsonField& field) {
@@ -29,12 +31,11 @@ std::vector<double> ServedAdapters::factors(
     return factors;
   }
   for (const AdapterScale& scale : *asked) {
-    if (scale.id >= std::ssize(factors)) {
+    if (scale.id >= std::ssize(factors))
       throw ApiError(400,
-                     scale.name + " is " + std::to_string(scale.id) + ", and the model has " +
-                         std::to_string(factors.size()) + " adapters",
+                     fmt::format("{} is {}, and the model has {} adapters", scale.name, scale.id,
+                                 factors.size()),
                      scale.name);
-    }
     factors[static_cast<size_t>(scale.id)] = scale.scale;
   }
   return factors;

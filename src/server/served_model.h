@@ -40,11 +40,7 @@ struct ServedModel {
   const Tokenizer* tokenizer_or_null() const {
     return engine().has_tokenizer() ? engine().tokenizer().get() : nullptr;
   }
-  RequestSettings settings() const {
-    RequestSettings settings;
-    settings.generation = defaults;
-    return settings;
-  }
+  RequestSettings settings() const { return {.generation = defaults}; }
 };
 
 // Gives `model` a service, and its template or ChatML. `adapters` are those that it was opened

@@ -12,8 +12,8 @@ inline constexpr const char* kEventStream = "text/event-stream";
 
 // "data: {…}\n\n"
 std::string sse_event(const Json& data);
-// "event: NAME\ndata: {…}\n\n"
-std::string sse_event(std::string_view name, const Json& data);
+// "event: TYPE\ndata: {"type":"TYPE",…}\n\n"
+std::string sse_event(std::string_view type, const Json& members);
 // What OpenAI's streams end with.
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 

@@ -80,8 +80,6 @@ class InstanceReply final : public HttpReply {
  public:
   InstanceReply(std::shared_ptr<Predictions> all, size_t index)
       : all_(std::move(all)), index_(index) {}
-  InstanceReply(const InstanceReply&) = delete;
-  InstanceReply& operator=(const InstanceReply&) = delete;
   ~InstanceReply() override {
     if (!has_answer_) all_->take(index_, error_json(ApiStyle::kOpenAi, {500, "the server failed"}));
   }

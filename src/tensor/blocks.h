@@ -170,18 +170,15 @@ constexpr std::array<int8_t, 16> unpack_q3_scales(const uint8_t (&packed)[12]) {
 }
 
 // Calls visit(block) with an empty block of the quantised type `dtype`, so that one template serves
-// all formats. Returns false, without a call, for a type without blocks.
+// all formats. Without a call for a type without blocks.
 template <typename Visit>
-bool visit_block_type(DType dtype, Visit&& visit) {
+void visit_block_type(DType dtype, Visit&& visit) {
   const auto try_type = [&](const auto& block) {
-    if (block.kDType != dtype) return false;
-    visit(block);
-    return true;
+    if (block.kDType == dtype) visit(block);
   };
-  return std::apply(
-      [&](const auto&... blocks) { return (try_type(blocks) || ...); },
-      std::tuple<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ8_0, BlockQ2_K, BlockQ3_K,
-                 BlockQ4_K, BlockQ5_K, BlockQ6_K, BlockIQ4_NL, BlockIQ4_XS>{});
+  std::apply([&](const auto&... blocks) { (try_type(blocks), ...); },
+             std::tuple<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ8_0, BlockQ2_K, BlockQ3_K,
+                        BlockQ4_K, BlockQ5_K, BlockQ6_K, BlockIQ4_NL, BlockIQ4_XS>{});
 }
 
 }  // namespace limpid

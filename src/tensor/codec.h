@@ -7,13 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "tensor/half.h"
 #include "tensor/tensor.h"
 
 namespace limpid {
 
-// IEEE 754 binary16 and bfloat16; conversion from f32 rounds to nearest even.
-float f16_to_f32(uint16_t bits);
-uint16_t f32_to_f16(float value);
+// bfloat16; conversion from f32 rounds to nearest even. half.h has binary16.
 float bf16_to_f32(uint16_t bits);
 uint16_t f32_to_bf16(float value);
 

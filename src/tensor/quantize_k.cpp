@@ -8,6 +8,11 @@
 namespace limpid {
 namespace {
 
+// q = level - lowest.
+void to_codes(const float (&levels)[kSuperBlock], float lowest, uint8_t (&q)[kSuperBlock]) {
+  for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i] - lowest);
+}
+
 // Each byte gets bits 0 and 1 of four elements that are 32 apart.
 void pack_two_bits(const uint8_t (&q)[kSuperBlock], uint8_t (&qs)[64]) {
   for (int h = 0; h < 2; ++h) {
@@ -39,7 +44,7 @@ void pack_bit(const uint8_t (&q)[kSuperBlock], int bit, uint8_t (&bytes)[32]) {
 }
 
 // The inverse of unpack_group_scales.
-void pack_group_scales(const AffineBlock<32>& block, uint8_t (&packed)[12]) {
+void pack_group_scales(const SuperBlock<32>& block, uint8_t (&packed)[12]) {
   for (int i = 0; i < 4; ++i) {
     const auto scale = static_cast<unsigned>(block.scale[i]);
     const auto minimum = static_cast<unsigned>(block.minimum[i]);
@@ -54,8 +59,12 @@ void pack_group_scales(const AffineBlock<32>& block, uint8_t (&packed)[12]) {
 // Quantises Q4_K, and Q5_K, which has a fifth bit.
 template <int Top, typename Block>
 void quantize_groups(const float* values, const BlockColumns& columns, Block& block) {
+  using Integers = UniformLevels<0, 63>;
+  float levels[kSuperBlock];
   uint8_t q[kSuperBlock];
-  const auto found = search_affine<Top, 63, 32>(values, columns, q);
+  const auto found =
+      search_super_block<UniformLevels<0, Top>, Integers, Integers, 32>(values, columns, levels);
+  to_codes(levels, 0, q);
   block.d = to_half(found.d);
   block.dmin = to_half(found.dmin);
   pack_group_scales(found, block.scales);
@@ -66,8 +75,12 @@ void quantize_groups(const float* values, const BlockColumns& columns, Block& bl
 }  // namespace
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ2_K& block) {
+  using Integers = UniformLevels<0, 15>;
+  float levels[kSuperBlock];
   uint8_t q[kSuperBlock];
-  const auto found = search_affine<3, 15, 16>(values, columns, q);
+  const auto found =
+      search_super_block<UniformLevels<0, 3>, Integers, Integers, 16>(values, columns, levels);
+  to_codes(levels, 0, q);
   for (int g = 0; g < 16; ++g) {
     block.scales[g] = static_cast<uint8_t>(static_cast<unsigned>(found.scale[g]) |
                                            (static_cast<unsigned>(found.minimum[g]) << 4));
@@ -79,10 +92,10 @@ void quantize_block(const float* values, const BlockColumns& columns, BlockQ2_K&
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ3_K& block) {
   float levels[kSuperBlock];
-  const auto found =
-      search_symmetric<UniformLevels<-4, 3>, UniformLevels<-32, 31>, 16>(values, columns, levels);
+  const auto found = search_super_block<UniformLevels<-4, 3>, UniformLevels<-32, 31>, NoMinima, 16>(
+      values, columns, levels);
   uint8_t q[kSuperBlock];
-  for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i] + 4);
+  to_codes(levels, -4, q);
   pack_two_bits(q, block.qs);
   pack_bit(q, 2, block.hmask);
   std::memset(block.scales, 0, sizeof(block.scales));
@@ -106,8 +119,9 @@ void quantize_block(const float* values, const BlockColumns& columns, BlockQ5_K&
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K& block) {
   float levels[kSuperBlock];
-  const auto found = search_symmetric<UniformLevels<-32, 31>, UniformLevels<-128, 127>, 16>(
-      values, columns, levels);
+  const auto found =
+      search_super_block<UniformLevels<-32, 31>, UniformLevels<-128, 127>, NoMinima, 16>(
+          values, columns, levels);
   for (int h = 0; h < 2; ++h) {
     const float* half = levels + 128 * h;
     const auto q = [half](int i) { return static_cast<unsigned>(half[i] + 32); };
@@ -126,8 +140,8 @@ void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K&
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockIQ4_XS& block) {
   float levels[kSuperBlock];
-  const auto found =
-      search_symmetric<UnevenLevels, UniformLevels<-32, 31>, 32>(values, columns, levels);
+  const auto found = search_super_block<UnevenLevels, UniformLevels<-32, 31>, NoMinima, 32>(
+      values, columns, levels);
   unsigned high = 0;
   std::memset(block.scales_l, 0, sizeof(block.scales_l));
   for (int g = 0; g < 8; ++g) {

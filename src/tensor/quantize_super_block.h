@@ -41,9 +41,10 @@ struct WeighedGroups {
   }
 };
 
-// The contents of a block of x = (d * scale[g]) * q - (dmin * minimum[g]).
+// The contents of a block of x = (d * scale[g]) * q - (dmin * minimum[g]). A format without minima
+// has zeros there.
 template <int N>
-struct AffineBlock {
+struct SuperBlock {
   static constexpr int kGroups = kSuperBlock / N;
   float d = 0;
   float dmin = 0;
@@ -52,25 +53,27 @@ struct AffineBlock {
   float error = std::numeric_limits<float>::infinity();
 };
 
-// Step 3: gives every group the integers with the least error of its elements. The nine pairs that
-// are at most one away from (scale / d, minimum / dmin) are tried.
-template <int Top, int ScaleTop, int N>
-void choose_integers(const WeighedGroups<N>& groups, const AffineFit* fits, AffineBlock<N>& block) {
+// Step 3: gives every group the integers with the least error of its elements. The pairs of
+// `Scales` and `Minima` that are at most one away from (scale / d, minimum / dmin) are tried: nine,
+// or three without minima.
+template <typename Levels, typename Scales, typename Minima, int N>
+void choose_integers(const WeighedGroups<N>& groups, const AffineFit* fits, SuperBlock<N>& block) {
   const float inverse_d = block.d == 0 ? 0 : 1 / block.d;
   const float inverse_dmin = block.dmin == 0 ? 0 : 1 / block.dmin;
-  const auto limited = [](float v) { return std::clamp(v, 0.0F, static_cast<float>(ScaleTop)); };
+  const auto scale_near = [](float v) { return std::clamp(v, Scales::kLow, Scales::kHigh); };
+  const auto minimum_near = [](float v) { return std::clamp(v, Minima::kLow, Minima::kHigh); };
   block.error = 0;
-  for (int g = 0; g < AffineBlock<N>::kGroups; ++g) {
-    const float near_scale = limited(std::nearbyint(fits[g].scale * inverse_d));
-    const float near_minimum = limited(std::nearbyint(-fits[g].offset * inverse_dmin));
+  for (int g = 0; g < SuperBlock<N>::kGroups; ++g) {
+    const float near_scale = scale_near(std::nearbyint(fits[g].scale * inverse_d));
+    const float near_minimum = minimum_near(std::nearbyint(-fits[g].offset * inverse_dmin));
     float least = std::numeric_limits<float>::infinity();
     for (int i = -1; i <= 1; ++i) {
       for (int j = -1; j <= 1; ++j) {
         const float scale = near_scale + static_cast<float>(i);
         const float minimum = near_minimum + static_cast<float>(j);
-        if (scale != limited(scale) || minimum != limited(minimum)) continue;
-        const float error = error_of<UniformLevels<0, Top>>(
-            groups.x[g], groups.weights[g], block.d * scale, -(block.dmin * minimum));
+        if (scale != scale_near(scale) || minimum != minimum_near(minimum)) continue;
+        const float error = error_of<Levels>(groups.x[g], groups.weights[g], block.d * scale,
+                                             -(block.dmin * minimum));
         if (error < least) {
           least = error;
           block.scale[g] = scale;
@@ -82,14 +85,14 @@ void choose_integers(const WeighedGroups<N>& groups, const AffineFit* fits, Affi
   }
 }
 
-// Step 4: d and dmin by least squares, for the integers of the block and the levels that follow
+// Step 4: d (and dmin) by least squares, for the integers of the block and the levels that follow
 // from them.
-template <int Top, int N>
-void solve_common_scales(const WeighedGroups<N>& groups, AffineBlock<N>& block) {
+template <typename Levels, bool kHasMinima, int N>
+void solve_common_scales(const WeighedGroups<N>& groups, SuperBlock<N>& block) {
   // The problem is x = d * u - dmin * v with u = scale * q and v = minimum. The names are weighted
   // sums over the block: uv is the sum of w u v.
   float uu = 0, uv = 0, vv = 0, xu = 0, xv = 0;
-  for (int g = 0; g < AffineBlock<N>::kGroups; ++g) {
+  for (int g = 0; g < SuperBlock<N>::kGroups; ++g) {
     const float scale = block.d * block.scale[g];
     const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
     const Float4 minimum = all_lanes(block.dmin * block.minimum[g]);
@@ -97,11 +100,12 @@ void solve_common_scales(const WeighedGroups<N>& groups, AffineBlock<N>& block) 
     for (int i = 0; i < Group<N>::kRegisters; ++i) {
       const Float4 x = groups.x[g].lanes[i];
       const Float4 w = groups.weights[g].lanes[i];
-      const Float4 q = round_to_even(clamp((x + minimum) * inverse, 0, Top));
-      w_sum += w;
-      wq_sum += w * q;
+      const Float4 q = Levels::nearest((x + minimum) * inverse);
       qq_sum += w * q * q;
       xq_sum += w * q * x;
+      if constexpr (!kHasMinima) continue;
+      w_sum += w;
+      wq_sum += w * q;
       x_sum += w * x;
     }
     const float s = block.scale[g];
@@ -120,20 +124,17 @@ void solve_common_scales(const WeighedGroups<N>& groups, AffineBlock<N>& block) 
       block.d = rounded_to_half(d);
       block.dmin = rounded_to_half(dmin);
     }
-  } else if (uu > 0 && xu > 0) {
+  } else if (uu > 0 && (xu > 0 || !kHasMinima)) {
     block.d = rounded_to_half(xu / uu);
   }
 }
 
-// Step 2: the common scale of `numbers` >= 0, which integers 0, ..., ScaleTop times that scale will
-// replace.
-template <int ScaleTop, int N>
+// Step 2: the common scale of `numbers`, which `Integers` times that scale will replace.
+template <typename Integers, int N>
 float common_scale(const float (&numbers)[kSuperBlock / N],
                    const float (&weights)[kSuperBlock / N]) {
   using Numbers = Group<kSuperBlock / N>;
-  const ScaleFit fit =
-      fit_scale<UniformLevels<0, ScaleTop>>(Numbers::load(numbers), Numbers::load(weights));
-  return rounded_to_half(fit.scale);
+  return rounded_to_half(fit_scale<Integers>(Numbers::load(numbers), Numbers::load(weights)).scale);
 }
 
 // Writes the levels nearest to x = scales[g] * level + offsets[g]. Returns the gain of the block.
@@ -153,134 +154,52 @@ Gain nearest_levels(const WeighedGroups<N>& groups, const float* scales, const f
   return gain;
 }
 
-// Quantises the 256 `values` of an affine block, with levels 0, ..., Top and integer scales 0, ...,
-// ScaleTop in groups of N. Writes the levels to `q`.
-template <int Top, int ScaleTop, int N>
-AffineBlock<N> search_affine(const float* values, const BlockColumns& columns,
-                             uint8_t (&q)[kSuperBlock]) {
-  constexpr int kGroups = AffineBlock<N>::kGroups;
+// The minima of a format that has none.
+using NoMinima = UniformLevels<0, 0>;
+
+// Quantises the 256 `values` of a block in groups of N, with integers out of `Scales` and `Minima`
+// that begin at 0. Writes the levels to `levels`.
+template <typename Levels, typename Scales, typename Minima, int N>
+SuperBlock<N> search_super_block(const float* values, const BlockColumns& columns,
+                                 float (&levels)[kSuperBlock]) {
+  constexpr int kGroups = SuperBlock<N>::kGroups;
+  constexpr bool kHasMinima = Minima::kHigh > 0;
   const WeighedGroups<N> groups(values, columns);
   AffineFit fits[kGroups];
   float scales[kGroups];
   float minima[kGroups];
   float weights[kGroups];
   for (int g = 0; g < kGroups; ++g) {
-    fits[g] = fit_affine<Top, true>(groups.x[g], groups.weights[g]);
+    if constexpr (kHasMinima)
+      fits[g] = fit_affine<static_cast<int>(Levels::kHigh), true>(groups.x[g], groups.weights[g]);
+    else
+      fits[g].scale = fit_scale<Levels>(groups.x[g], groups.weights[g]).scale;
     scales[g] = fits[g].scale;
     minima[g] = -fits[g].offset;
     weights[g] = sum(groups.weights[g]);
   }
-  AffineBlock<N> best;
-  AffineBlock<N> trial;
-  trial.d = common_scale<ScaleTop, N>(scales, weights);
-  trial.dmin = common_scale<ScaleTop, N>(minima, weights);
+  SuperBlock<N> best;
+  SuperBlock<N> trial;
+  trial.d = common_scale<Scales, N>(scales, weights);
+  if constexpr (kHasMinima) trial.dmin = common_scale<Minima, N>(minima, weights);
   for (int round = 0; round < kSuperBlockRounds; ++round) {
-    choose_integers<Top, ScaleTop>(groups, fits, trial);
+    choose_integers<Levels, Scales, Minima>(groups, fits, trial);
     if (!(trial.error < best.error)) break;
     best = trial;
-    solve_common_scales<Top>(groups, trial);
+    solve_common_scales<Levels, kHasMinima>(groups, trial);
   }
-  using Levels = UniformLevels<0, Top>;
   const auto set_scales = [&] {
     for (int g = 0; g < kGroups; ++g) {
       scales[g] = best.d * best.scale[g];
       minima[g] = -(best.dmin * best.minimum[g]);
     }
   };
-  float levels[kSuperBlock];
   set_scales();
   const float factor = nearest_levels<Levels>(groups, scales, minima, levels).factor();
   best.d = rounded_to_half(best.d * factor);
   best.dmin = rounded_to_half(best.dmin * factor);
   set_scales();
   settle_drift<Levels>(groups.x, scales, minima, columns, levels);
-  for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i]);
-  return best;
-}
-
-// The contents of a block of x = (d * scale[g]) * level.
-template <int N>
-struct SymmetricBlock {
-  static constexpr int kGroups = kSuperBlock / N;
-  float d = 0;
-  float scale[kGroups] = {};  // whole numbers
-  float error = std::numeric_limits<float>::infinity();
-};
-
-// Step 3, for scales alone: three integers are tried for each group.
-template <typename Levels, typename Scales, int N>
-void choose_integers(const WeighedGroups<N>& groups, const ScaleFit* fits,
-                     SymmetricBlock<N>& block) {
-  const float inverse_d = block.d == 0 ? 0 : 1 / block.d;
-  const auto limited = [](float v) { return std::clamp(v, Scales::kLow, Scales::kHigh); };
-  block.error = 0;
-  for (int g = 0; g < SymmetricBlock<N>::kGroups; ++g) {
-    const float near_scale = limited(std::nearbyint(fits[g].scale * inverse_d));
-    float least = std::numeric_limits<float>::infinity();
-    for (int i = -1; i <= 1; ++i) {
-      const float scale = near_scale + static_cast<float>(i);
-      if (scale != limited(scale)) continue;
-      const float error = error_of<Levels>(groups.x[g], groups.weights[g], block.d * scale);
-      if (error < least) {
-        least = error;
-        block.scale[g] = scale;
-      }
-    }
-    block.error += least;
-  }
-}
-
-// Step 4, for d alone.
-template <typename Levels, int N>
-void solve_common_scale(const WeighedGroups<N>& groups, SymmetricBlock<N>& block) {
-  float uu = 0, xu = 0;
-  for (int g = 0; g < SymmetricBlock<N>::kGroups; ++g) {
-    const float scale = block.d * block.scale[g];
-    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-    Float4 qq_sum = {}, xq_sum = {};
-    for (int i = 0; i < Group<N>::kRegisters; ++i) {
-      const Float4 x = groups.x[g].lanes[i];
-      const Float4 q = Levels::nearest(x * inverse);
-      const Float4 wq = groups.weights[g].lanes[i] * q;
-      qq_sum += wq * q;
-      xq_sum += wq * x;
-    }
-    uu += block.scale[g] * block.scale[g] * sum_lanes(qq_sum);
-    xu += block.scale[g] * sum_lanes(xq_sum);
-  }
-  if (uu > 0) block.d = rounded_to_half(xu / uu);
-}
-
-// Quantises the 256 `values` of a symmetric block, in groups of N. Writes the levels to `levels`.
-template <typename Levels, typename Scales, int N>
-SymmetricBlock<N> search_symmetric(const float* values, const BlockColumns& columns,
-                                   float (&levels)[kSuperBlock]) {
-  constexpr int kGroups = SymmetricBlock<N>::kGroups;
-  const WeighedGroups<N> groups(values, columns);
-  ScaleFit fits[kGroups];
-  float scales[kGroups];
-  float weights[kGroups];
-  for (int g = 0; g < kGroups; ++g) {
-    fits[g] = fit_scale<Levels>(groups.x[g], groups.weights[g]);
-    scales[g] = fits[g].scale;
-    weights[g] = sum(groups.weights[g]);
-  }
-  using Numbers = Group<kGroups>;
-  SymmetricBlock<N> best;
-  SymmetricBlock<N> trial;
-  trial.d = rounded_to_half(fit_scale<Scales>(Numbers::load(scales), Numbers::load(weights)).scale);
-  for (int round = 0; round < kSuperBlockRounds; ++round) {
-    choose_integers<Levels, Scales>(groups, fits, trial);
-    if (!(trial.error < best.error)) break;
-    best = trial;
-    solve_common_scale<Levels>(groups, trial);
-  }
-  constexpr float kNoOffsets[kGroups] = {};
-  for (int g = 0; g < kGroups; ++g) scales[g] = best.d * best.scale[g];
-  const Gain gain = nearest_levels<Levels>(groups, scales, kNoOffsets, levels);
-  best.d = rounded_to_half(best.d * gain.factor());
-  for (int g = 0; g < kGroups; ++g) scales[g] = best.d * best.scale[g];
-  settle_drift<Levels>(groups.x, scales, kNoOffsets, columns, levels);
   return best;
 }
 

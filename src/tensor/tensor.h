@@ -75,7 +75,7 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   std::byte* data() { return buffer_.data(); }
   std::span<float> f32() { return buffer_.as<float>(); }
-  std::span<const float> f32() const { return buffer_.as<float>(); }
+  std::span<const float> f32() const { return {view().f32(), buffer_.size() / sizeof(float)}; }
 
  private:
   DType dtype_ = DType::kF32;

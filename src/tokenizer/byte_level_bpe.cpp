@@ -10,18 +10,12 @@
 namespace limpid {
 
 ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
-  std::string bytes;
-  for (size_t i = 0; i < spec_.pieces.size(); ++i) {
-    const std::string& piece = spec_.pieces[i];
-    if (spec_.types[i] == TokenType::kNormal) {
-      // A piece with a character outside the alphabet represents its own bytes, as in the reference
-      // decoder.
-      if (!byte_alphabet::to_bytes(piece, bytes)) bytes = piece;
-      add_token_bytes(bytes);
-    } else {
-      add_token_bytes(special_token_bytes(static_cast<TokenId>(i)));
-    }
-  }
+  // A piece with a character outside the alphabet represents its own bytes, as in the reference
+  // decoder.
+  set_token_bytes([](const std::string& piece) {
+    std::string bytes;
+    return byte_alphabet::to_bytes(piece, bytes) ? bytes : piece;
+  });
   const bool is_scanned = spec_.splits.empty() && has_scanner(spec_.pre_tokenizer);
   if (!is_scanned) {
     splitter_ = std::make_unique<RegexSplitter>(
@@ -96,7 +90,6 @@ void ByteLevelBpe::find_unmergeable_pieces() {
   }
   unmergeable_pieces_ = PieceTable(odd.size());
   for (const TokenId id : odd) unmergeable_pieces_.insert(bytes_of(id), id);
-  has_unmergeable_pieces_ = !odd.empty();
 }
 
 // Builds the merges of a vocabulary without a merge list: two tokens merge if their concatenated
@@ -181,12 +174,9 @@ void ByteLevelBpe::encode_seldom_piece(const PieceBatch& batch, const PieceBatch
 // Merges a piece that no cache knows.
 std::span<const TokenId> ByteLevelBpe::ids_of(std::string_view piece,
                                               EncodeScratch& scratch) const {
-  if (has_unmergeable_pieces_) {
-    const TokenId whole = unmergeable_pieces_.find(piece);
-    if (whole >= 0) {
-      scratch.symbols.assign(1, whole);
-      return scratch.symbols;
-    }
+  if (const TokenId whole = unmergeable_pieces_.find(piece); whole >= 0) {
+    scratch.symbols.assign(1, whole);
+    return scratch.symbols;
   }
   const std::span<const TokenId> ids = bpe_.encode(piece, scratch.linear);
   if (!ids.empty()) return ids;

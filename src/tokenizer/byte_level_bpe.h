@@ -46,7 +46,6 @@ class ByteLevelBpe final : public Tokenizer {
   // Normal tokens, by their bytes, that merging does not produce. Used if the spec ignores merges
   // for a piece that is a token as a whole.
   PieceTable unmergeable_pieces_;
-  bool has_unmergeable_pieces_ = false;
   // Used if the pre-tokenizer has no hand-written scanner.
   std::unique_ptr<const RegexSplitter> splitter_;
 };

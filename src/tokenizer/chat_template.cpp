@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/utf8.h"
 #include "jinja/interpreter.h"
 #include "jinja/parser.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -67,12 +67,10 @@ jinja::Value message_value(jinja::Budget& budget, const ordered_json& message) {
 
 // The variable `messages`: a list of dictionaries.
 jinja::Value messages_value(jinja::Budget& budget, const ordered_json& messages) {
-  if (!messages.is_array()) throw ArgumentError("messages must be an array of objects");
+  LIMPID_CHECK(ArgumentError, messages.is_array(), "messages must be an array of objects");
   std::vector<jinja::Value> values;
   for (const auto& message : messages) {
-    if (!message.is_object()) {
-      throw ArgumentError(fmt::format("message {} is not an object", values.size()));
-    }
+    LIMPID_CHECK(ArgumentError, message.is_object(), "message {} is not an object", values.size());
     values.push_back(message_value(budget, message));
   }
   return make_list(budget, std::move(values));
@@ -94,9 +92,8 @@ void define_inputs(jinja::Interpreter& interpreter, const TemplateInputs& inputs
     interpreter.define("eos_token", jinja::make_literal_string(inputs.eos_token));
   if (inputs.extra.is_null()) return;
   for (const auto& [name, value] : inputs.extra.items()) {
-    if (std::ranges::find(kFixedTemplateVariables, name) != kFixedTemplateVariables.end()) {
-      throw ArgumentError(fmt::format("'{}' cannot be an extra variable of a chat template", name));
-    }
+    LIMPID_CHECK(ArgumentError, std::ranges::count(kFixedTemplateVariables, name) == 0,
+                 "'{}' cannot be an extra variable of a chat template", name);
     json(name, value);
   }
 }
@@ -119,9 +116,8 @@ std::string ChatTemplate::render(const TemplateInputs& inputs) const {
 // Each call has its own interpreter and its own budget of steps, memory and output, so that a
 // hostile template cannot exhaust the process, and a template can be rendered by several threads.
 jinja::TracedText ChatTemplate::render_traced(const TemplateInputs& inputs) const {
-  if (!inputs.extra.is_null() && !inputs.extra.is_object()) {
-    throw ArgumentError("the extra variables of a chat template must be an object");
-  }
+  LIMPID_CHECK(ArgumentError, inputs.extra.is_null() || inputs.extra.is_object(),
+               "the extra variables of a chat template must be an object");
   jinja::Budget budget(limits_.max_steps, limits_.max_memory_bytes, limits_.max_depth);
   jinja::Interpreter interpreter(budget, limits_.max_output_bytes, inputs.now);
   try {

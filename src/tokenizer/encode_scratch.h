@@ -7,7 +7,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tokenizer/linear_bpe.h"
@@ -64,36 +63,31 @@ struct EncodeScratch {
 // A pool of scratch objects of one tokenizer; each encode that is running uses one. The caches
 // inside belong to that tokenizer.
 class ScratchPool {
- public:
-  class Lease {
-   public:
-    Lease(ScratchPool& pool, std::unique_ptr<EncodeScratch> scratch)
-        : pool_(pool), scratch_(std::move(scratch)) {}
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() {
-      const std::lock_guard lock(pool_.mutex_);
+  struct GiveBack {
+    ScratchPool* pool;
+    void operator()(EncodeScratch* scratch) const {
+      std::unique_ptr<EncodeScratch> owned(scratch);
+      const std::lock_guard lock(pool->mutex_);
       // Keep only a few, so that a burst of threads does not hold memory forever.
-      if (pool_.idle_.size() < pool_.idle_.capacity()) pool_.idle_.push_back(std::move(scratch_));
+      if (pool->idle_.size() < pool->idle_.capacity()) pool->idle_.push_back(std::move(owned));
     }
-    EncodeScratch& operator*() const { return *scratch_; }
-
-   private:
-    ScratchPool& pool_;
-    std::unique_ptr<EncodeScratch> scratch_;
   };
+
+ public:
+  using Lease = std::unique_ptr<EncodeScratch, GiveBack>;
 
   ScratchPool() { idle_.reserve(16); }
   Lease acquire() {
+    std::unique_ptr<EncodeScratch> scratch;
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
-        auto scratch = std::move(idle_.back());
+        scratch = std::move(idle_.back());
         idle_.pop_back();
-        return {*this, std::move(scratch)};
       }
     }
-    return {*this, std::make_unique<EncodeScratch>()};
+    if (scratch == nullptr) scratch = std::make_unique<EncodeScratch>();
+    return {scratch.release(), GiveBack{this}};
   }
 
  private:

@@ -113,17 +113,9 @@ bool normalize_nfc(std::string_view text, std::string& out, std::vector<int32_t>
 namespace limpid {
 
 bool puts_space(SpacePrefix prefix, bool has_space, bool at_start) {
-  switch (prefix) {
-    case SpacePrefix::kNone:
-      return false;
-    case SpacePrefix::kEveryPart:
-      return true;
-    case SpacePrefix::kEveryPartOnce:
-      return !has_space;
-    case SpacePrefix::kFirstPartOnce:
-      return !has_space && at_start;
-  }
-  return false;
+  if (prefix == SpacePrefix::kEveryPart) return true;
+  return !has_space && (prefix == SpacePrefix::kEveryPartOnce ||
+                        (prefix == SpacePrefix::kFirstPartOnce && at_start));
 }
 
 void collapse_spaces(std::string_view text, std::string& out) {

@@ -1,9 +1,7 @@
 #include "tokenizer/pre_tokenizer.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
-#include <span>
 
 namespace limpid {
 namespace {
@@ -17,33 +15,30 @@ struct NamedRule {
   std::initializer_list<std::string_view> names;
 };
 
-std::span<const NamedRule> rules() {
-  static const NamedRule all[] = {
-      {{.pre_tokenizer = kGpt2}, {"gpt-2", "phi-2"}},
-      {{.pre_tokenizer = kDigitsGpt2}, {"smollm", "starcoder", "refact", "codeshell"}},
-      {{.pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
-       {"llama-bpe", "llama3", "llama-v3"}},
-      {{.pre_tokenizer = kLlama3}, {"dbrx", "chatglm-bpe", "glm4"}},
-      {{.pre_tokenizer = kQwen2, .normalize_nfc = true}, {"qwen2"}},
-      {{.pre_tokenizer = kQwen2},
-       {"deepseek-r1-qwen", "stablelm2", "hunyuan", "grok-2", "solar-open", "bailingmoe",
-        "bailingmoe2", "llada-moe"}},
-      {{.pre_tokenizer = kQwen35, .normalize_nfc = true}, {"qwen35"}},
-      {{.pre_tokenizer = kSeedCoder}, {"seed-coder"}},
-      {{.pre_tokenizer = kGpt4o}, {"gpt-4o", "llama4"}},
-      {{.pre_tokenizer = kTekken, .ignore_merges = true, .add_bos = true}, {"tekken"}},
-      {{.pre_tokenizer = kDeepSeekV3}, {"deepseek-v3", "hunyuan-dense", "joyai-llm"}},
-      {{.pre_tokenizer = kDeepSeekCoder}, {"deepseek-coder"}},
-      {{.pre_tokenizer = kBloom}, {"bloom", "poro-chat", "gpt3-finnish"}},
-      {{.pre_tokenizer = kViking}, {"viking"}},
-  };
-  return all;
-}
+const NamedRule kRules[] = {
+    {{.pre_tokenizer = kGpt2}, {"gpt-2", "phi-2"}},
+    {{.pre_tokenizer = kDigitsGpt2}, {"smollm", "starcoder", "refact", "codeshell"}},
+    {{.pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
+     {"llama-bpe", "llama3", "llama-v3"}},
+    {{.pre_tokenizer = kLlama3}, {"dbrx", "chatglm-bpe", "glm4"}},
+    {{.pre_tokenizer = kQwen2, .normalize_nfc = true}, {"qwen2"}},
+    {{.pre_tokenizer = kQwen2},
+     {"deepseek-r1-qwen", "stablelm2", "hunyuan", "grok-2", "solar-open", "bailingmoe",
+      "bailingmoe2", "llada-moe"}},
+    {{.pre_tokenizer = kQwen35, .normalize_nfc = true}, {"qwen35"}},
+    {{.pre_tokenizer = kSeedCoder}, {"seed-coder"}},
+    {{.pre_tokenizer = kGpt4o}, {"gpt-4o", "llama4"}},
+    {{.pre_tokenizer = kTekken, .ignore_merges = true, .add_bos = true}, {"tekken"}},
+    {{.pre_tokenizer = kDeepSeekV3}, {"deepseek-v3", "hunyuan-dense", "joyai-llm"}},
+    {{.pre_tokenizer = kDeepSeekCoder}, {"deepseek-coder"}},
+    {{.pre_tokenizer = kBloom}, {"bloom", "poro-chat", "gpt3-finnish"}},
+    {{.pre_tokenizer = kViking}, {"viking"}},
+};
 
 }  // namespace
 
 const PreTokenizerRule* find_pre_tokenizer(std::string_view name) {
-  for (const auto& [rule, names] : rules()) {
+  for (const auto& [rule, names] : kRules) {
     if (std::ranges::find(names, name) != names.end()) return &rule;
   }
   return nullptr;
@@ -51,7 +46,7 @@ const PreTokenizerRule* find_pre_tokenizer(std::string_view name) {
 
 std::vector<std::string_view> pre_tokenizer_names() {
   std::vector<std::string_view> all;
-  for (const auto& [rule, names] : rules()) all.insert(all.end(), names.begin(), names.end());
+  for (const auto& [rule, names] : kRules) all.insert(all.end(), names.begin(), names.end());
   return all;
 }
 
@@ -64,12 +59,12 @@ std::vector<std::string_view> pre_tokenizer_names() {
   R"(|[^\r\n\p{L}\p{N}]?)" LIMPID_UPPER "+" LIMPID_LOWER "*" contraction "|" numbers \
   R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|)" LIMPID_SPACES
 
-const char* const kByteLevelPattern =
+constexpr const char* kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 namespace {
 
-constexpr const char* kNumeric = "";  // represents the step kNumeric, one character each
+constexpr std::string_view kNumeric;  // represents the step kNumeric, one character each
 
 constexpr const char* kBloomPattern = R"( ?[^(\s|[.,!?…。，、।۔،])]+)";  // a set within the set
 constexpr const char* kFlatBloomPattern = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
@@ -78,8 +73,8 @@ constexpr const char* kFlatBloomPattern = R"( ?[^(\s|.,!?…。，、।۔،)]+)
 // ways, so a scanner can have several entries.
 struct KnownSplits {
   PreTokenizer scanner;
-  bool covers_all;                      // the last expression matches at every place of a text
-  std::array<const char*, 5> patterns;  // up to the first nullptr
+  bool covers_all;  // the last expression matches at every place of a text
+  std::initializer_list<std::string_view> patterns;
 };
 
 // clang-format off
@@ -112,17 +107,11 @@ const KnownSplits kKnown[] = {
 // clang-format on
 
 bool matches(const KnownSplits& known, const std::vector<SplitStep>& steps) {
-  const auto last = std::ranges::find(known.patterns, nullptr);
-  if (static_cast<size_t>(last - known.patterns.begin()) != steps.size()) return false;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const SplitStep& step = steps[i];
-    const std::string_view pattern = known.patterns[i];
-    if (step.contiguous || (step.drop_gaps && !known.covers_all)) return false;
-    if (step.kind == SplitStep::Kind::kNumeric ? !pattern.empty()
-                                               : pattern.empty() || step.pattern != pattern)
-      return false;
-  }
-  return true;
+  const auto is_same = [&](const SplitStep& step, std::string_view pattern) {
+    return !step.contiguous && (!step.drop_gaps || known.covers_all) && step.pattern == pattern &&
+           (step.kind == SplitStep::Kind::kNumeric) == pattern.empty();
+  };
+  return std::ranges::equal(steps, known.patterns, is_same);
 }
 
 }  // namespace
@@ -140,17 +129,12 @@ bool has_scanner(PreTokenizer pre_tokenizer) {
 }
 
 std::vector<SplitStep> find_splits(PreTokenizer scanner) {
+  using Kind = SplitStep::Kind;
   std::vector<SplitStep> steps;
-  for (const KnownSplits& known : kKnown) {
-    if (known.scanner != scanner) continue;
-    for (const char* pattern : known.patterns) {
-      if (pattern == nullptr) break;
-      SplitStep& step = steps.emplace_back();
-      step.kind = *pattern == '\0' ? SplitStep::Kind::kNumeric : SplitStep::Kind::kRegex;
-      step.pattern = pattern;
-    }
-    break;
-  }
+  const auto* known = std::ranges::find(kKnown, scanner, &KnownSplits::scanner);
+  if (known == std::end(kKnown)) return steps;
+  for (const std::string_view pattern : known->patterns)
+    steps.push_back({pattern.empty() ? Kind::kNumeric : Kind::kRegex, std::string(pattern)});
   return steps;
 }
 

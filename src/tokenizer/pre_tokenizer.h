@@ -37,7 +37,7 @@ enum class PreTokenizer : uint8_t {
 struct SplitStep {
   enum class Kind : uint8_t { kRegex, kNumeric };
   Kind kind = Kind::kRegex;
-  std::string pattern;      // kRegex, in Oniguruma's syntax; kNumeric: Rust's char::is_numeric
+  std::string pattern{};    // kRegex, in Oniguruma's syntax; kNumeric: Rust's char::is_numeric
   bool drop_gaps = false;   // drop the text between matches
   bool contiguous = false;  // join adjacent matches into one piece
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 #include "limpid/error.hpp"
 #include "tokenizer/regex_program.h"

@@ -21,16 +21,12 @@ bool is_plain(TokenType type) {
 
 SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
     : Tokenizer(std::move(given)), symbols_(spec_.pieces.size()), merges_(0), joined_(0) {
+  set_token_bytes([](const std::string& piece) { return replaced(piece, kSpaceMark, " "); });
   byte_ids_.fill(-1);
   int n_bytes = 0;
   for (TokenId id = 0; id < vocab_size(); ++id) {
     const auto index = static_cast<size_t>(id);
     const TokenType type = spec_.types[index];
-    if (type == TokenType::kNormal) {
-      add_token_bytes(replaced(spec_.pieces[index], kSpaceMark, " "));
-    } else {
-      add_token_bytes(special_token_bytes(id));
-    }
     if (type == TokenType::kByte) {
       TokenId& slot = byte_ids_[static_cast<uint8_t>(bytes_of(id)[0])];
       LIMPID_CHECK(ArgumentError, slot < 0, "[tokenizer] byte token {} is a duplicate",

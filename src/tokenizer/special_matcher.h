@@ -45,14 +45,13 @@ class SpecialMatcher {
 
   // Calls on_text(string_view) for the stretches between matches and on_token(TokenId) for the
   // matches, in order. User-defined tokens always match; control tokens match if `allowed` says so.
-  // A match may only contain bytes for which `may_hold(size_t place)` is true. A name that contains
-  // another byte does not match; a shorter name at the same position, or one that begins later, may
-  // match. White space that a rule adds to a match is not tested.
-  template <class MayHold, class Text, class Token>
-  void partition(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
-                 Work& work, Text&& on_text, Token&& on_token) const;
+  template <class Text, class Token>
+  void partition(std::string_view text, const SpecialTokens& allowed, Work& work, Text&& on_text,
+                 Token&& on_token) const;
   // Reports only the matches: on_match(TokenId, size_t begin, size_t end), in order, including the
-  // white space that rules add.
+  // white space that rules add. A match may only contain bytes for which `may_hold(size_t place)`
+  // is true. A name that contains another byte does not match; a shorter name at the same position,
+  // or one that begins later, may match. White space that a rule adds to a match is not tested.
   template <class MayHold, class OnMatch>
   void for_each_match(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
                       Work& work, OnMatch&& on_match) const;
@@ -105,11 +104,11 @@ class SpecialMatcher {
   bool has_user_defined_ = false;
 };
 
-template <class MayHold, class Text, class Token>
-void SpecialMatcher::partition(std::string_view text, const SpecialTokens& allowed,
-                               MayHold&& may_hold, Work& work, Text&& on_text,
-                               Token&& on_token) const {
+template <class Text, class Token>
+void SpecialMatcher::partition(std::string_view text, const SpecialTokens& allowed, Work& work,
+                               Text&& on_text, Token&& on_token) const {
   size_t from = 0;  // the text before was already reported
+  const auto may_hold = [](size_t) { return true; };
   for_each_match(text, allowed, may_hold, work, [&](TokenId id, size_t begin, size_t end) {
     if (begin > from) on_text(text.substr(from, begin - from));
     on_token(id);

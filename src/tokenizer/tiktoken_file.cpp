@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
-#include <span>
 #include <unordered_set>
+#include <utility>
 
+#include "base/base64.h"
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "base/sha256.h"
@@ -17,46 +19,38 @@
 namespace limpid {
 namespace {
 
-struct SpecialToken {
-  std::string_view name;
-  TokenId id;
-};
-
 // An encoding of OpenAI: what a rank file does not contain.
 struct Encoding {
   std::string_view name;
   std::string_view sha256;  // of OpenAI's file
   PreTokenizer pre_tokenizer;
-  std::vector<SpecialToken> specials;
+  std::initializer_list<std::pair<std::string_view, TokenId>> specials;
 };
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> known = {
-      {"r50k_base",
-       "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
-       PreTokenizer::kGpt2,
-       {{kEndOfText, 50'256}}},
-      {"p50k_base",
-       "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
-       PreTokenizer::kGpt2,
-       {{kEndOfText, 50'256}}},
-      {"cl100k_base",
-       "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-       PreTokenizer::kCl100k,
-       {{kEndOfText, 100'257},
-        {"<|fim_prefix|>", 100'258},
-        {"<|fim_middle|>", 100'259},
-        {"<|fim_suffix|>", 100'260},
-        {"<|endofprompt|>", 100'276}}},
-      {"o200k_base",
-       "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-       PreTokenizer::kGpt4o,
-       {{kEndOfText, 199'999}, {"<|endofprompt|>", 200'018}}},
-  };
-  return known;
-}
+const Encoding kEncodings[] = {
+    {"r50k_base",
+     "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+     PreTokenizer::kGpt2,
+     {{kEndOfText, 50'256}}},
+    {"p50k_base",
+     "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+     PreTokenizer::kGpt2,
+     {{kEndOfText, 50'256}}},
+    {"cl100k_base",
+     "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+     PreTokenizer::kCl100k,
+     {{kEndOfText, 100'257},
+      {"<|fim_prefix|>", 100'258},
+      {"<|fim_middle|>", 100'259},
+      {"<|fim_suffix|>", 100'260},
+      {"<|endofprompt|>", 100'276}}},
+    {"o200k_base",
+     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+     PreTokenizer::kGpt4o,
+     {{kEndOfText, 199'999}, {"<|endofprompt|>", 200'018}}},
+};
 
 constexpr size_t kLlama3Ranks = 128'000;
 constexpr size_t kLlama3Specials = 256;
@@ -64,16 +58,7 @@ constexpr size_t kLlama3Specials = 256;
 struct RankFile {
   std::string_view path;
   std::vector<std::string> tokens;  // by rank; empty for an unused rank
-  size_t n_ranks = 0;
 };
-
-int base64_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
 
 // Decodes RFC 4648 with padding. Returns false for anything else.
 bool decode_base64(std::string_view text, std::string& out) {
@@ -83,8 +68,8 @@ bool decode_base64(std::string_view text, std::string& out) {
   while (padding < 2 && text[text.size() - 1 - padding] == '=') ++padding;
   uint32_t bits = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    const int value = i + padding >= text.size() ? 0 : base64_value(text[i]);
-    if (value < 0) return false;
+    const size_t value = i + padding >= text.size() ? 0 : kBase64Digits.find(text[i]);
+    if (value == std::string_view::npos) return false;
     bits = (bits << 6) | static_cast<uint32_t>(value);
     if (i % 4 != 3) continue;
     for (const int shift : {16, 8, 0}) out.push_back(static_cast<char>(bits >> shift & 0xFF));
@@ -108,7 +93,7 @@ std::optional<size_t> parse_line(std::string_view line, std::string& token) {
 // Reads all lines and checks that ranks and tokens are unique and that every byte is a token, so
 // that every text can be encoded.
 RankFile parse_ranks(const std::string& path, std::string_view bytes) {
-  RankFile file{path, {}, 0};
+  RankFile file{path, {}};
   std::string token;
   // A line has at least six bytes, which bounds the number of ranks. A few ranks may be missing.
   const size_t most = bytes.size() / 6 + 1024;
@@ -128,7 +113,6 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
     if (!file.tokens[*rank].empty())
       throw FormatError(path, offset, "rank", fmt::format("{} is a duplicate", *rank));
     file.tokens[*rank] = token;
-    ++file.n_ranks;
   }
   std::unordered_set<std::string_view> seen;
   std::array<bool, 256> has_byte{};
@@ -200,30 +184,31 @@ void set_llama3(const RankFile& file, bool first_version, TokenizerSpec& spec) {
 
 void set_openai(const RankFile& file, const Encoding& encoding, TokenizerSpec& spec) {
   spec.pre_tokenizer = encoding.pre_tokenizer;
-  for (const SpecialToken& special : encoding.specials) {
-    add_special(file, spec, special.name, special.id);
-    if (special.name == kEndOfText) spec.eos = special.id;
+  for (const auto& [name, id] : encoding.specials) {
+    add_special(file, spec, name, id);
+    if (name == kEndOfText) spec.eos = id;
   }
 }
 
 // The encodings that read_tiktoken knows, for messages.
 std::string encoding_names() {
   std::vector<std::string_view> names;
-  for (const Encoding& encoding : encodings()) names.push_back(encoding.name);
+  for (const Encoding& encoding : kEncodings) names.push_back(encoding.name);
   names.insert(names.end(), {"gpt2", "llama3", "llama3.1"});
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // Determines the encoding of a file for which none was given.
 std::string_view recognise(const RankFile& file, std::string_view bytes) {
-  if (file.n_ranks == kLlama3Ranks && file.tokens.size() == kLlama3Ranks) return "llama3.1";
+  const auto n_unused = static_cast<size_t>(std::ranges::count(file.tokens, std::string()));
+  if (n_unused == 0 && file.tokens.size() == kLlama3Ranks) return "llama3.1";
   const std::string hex = sha256_of(bytes);
-  for (const Encoding& encoding : encodings()) {
+  for (const Encoding& encoding : kEncodings) {
     if (encoding.sha256 == hex) return encoding.name;
   }
   throw UnsupportedError(
       fmt::format("{}: the encoding of these {} ranks is unknown; name it: one of {}", file.path,
-                  file.n_ranks, encoding_names()));
+                  file.tokens.size() - n_unused, encoding_names()));
 }
 
 }  // namespace
@@ -246,8 +231,8 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
     spec.pieces.push_back(byte_alphabet::spelling_of(token));
     spec.types.push_back(token.empty() ? TokenType::kUnused : TokenType::kNormal);
   }
-  const auto known = std::ranges::find(encodings(), encoding, &Encoding::name);
-  if (known != encodings().end()) {
+  const auto* known = std::ranges::find(kEncodings, encoding, &Encoding::name);
+  if (known != std::end(kEncodings)) {
     set_openai(file, *known, spec);
   } else if (encoding == "llama3" || encoding == "llama3.1") {
     set_llama3(file, encoding == "llama3", spec);

@@ -43,7 +43,7 @@ std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOption
   if (options.add_special && spec.add_bos) ids.push_back(*spec.bos);
   SpecialMatcher::Work work;
   tokenizer_->special_tokens().partition(
-      text, options.special, [](size_t) { return true; }, work,
+      text, options.special, work,
       [&](std::string_view part) {
         encode_stretch(part, options.at_start && part.data() == text.data(), ids);
       },

@@ -1,7 +1,6 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -101,26 +100,24 @@ Tokenizer::Tokenizer(TokenizerSpec spec)
       scratch_(std::make_unique<ScratchPool>()) {
   for (size_t i = 0; i < spec_.pieces.size(); ++i)
     ids_.insert(spec_.pieces[i], static_cast<TokenId>(i));
-  byte_ends_.reserve(spec_.pieces.size());
   std::sort(spec_.stop_ids.begin(), spec_.stop_ids.end());
 }
 
 Tokenizer::~Tokenizer() = default;
 
-void Tokenizer::add_token_bytes(std::string_view bytes) {
-  bytes_ += bytes;
-  byte_ends_.push_back(bytes_.size());
-}
-
-std::string Tokenizer::special_token_bytes(TokenId id) const {
-  const std::string& piece = spec_.pieces[static_cast<size_t>(id)];
-  switch (spec_.types[static_cast<size_t>(id)]) {
-    case TokenType::kByte:
-      return std::string(1, static_cast<char>(byte_of_name(piece)));
-    case TokenType::kUnused:
-      return {};
-    default:
-      return piece;
+void Tokenizer::set_token_bytes(std::string (*bytes_of_piece)(const std::string& piece)) {
+  byte_ends_.reserve(spec_.pieces.size());
+  for (size_t i = 0; i < spec_.pieces.size(); ++i) {
+    const std::string& piece = spec_.pieces[i];
+    const TokenType type = spec_.types[i];
+    if (type == TokenType::kNormal) {
+      bytes_ += bytes_of_piece(piece);
+    } else if (type == TokenType::kByte) {
+      bytes_ += static_cast<char>(byte_of_name(piece));
+    } else if (type != TokenType::kUnused) {
+      bytes_ += piece;
+    }
+    byte_ends_.push_back(bytes_.size());
   }
 }
 
@@ -151,7 +148,7 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
 void Tokenizer::encode_slice(std::string_view text, const EncodeOptions& options,
                              EncodeScratch& scratch, std::vector<TokenId>& out) const {
   specials_.partition(
-      text, options.special, [](size_t) { return true; }, scratch.specials,
+      text, options.special, scratch.specials,
       [&](std::string_view part) {
         const bool at_start = options.at_start && part.data() == text.data();
         encode_stretch(part, at_start, options.special, scratch, out);
@@ -167,7 +164,7 @@ void Tokenizer::encode_stretch(std::string_view text, bool at_start, const Speci
     return encode_text(text, {.at_start = at_start}, scratch, out);
   const std::string_view normalized = normalize_text(spec_, text, scratch.normalized);
   normalized_specials_.partition(
-      normalized, special, [](size_t) { return true; }, scratch.normalized_specials,
+      normalized, special, scratch.normalized_specials,
       [&](std::string_view part) {
         const bool is_first = at_start && part.data() == normalized.data();
         encode_text(part, {.at_start = is_first, .normalized = true}, scratch, out);
@@ -197,16 +194,12 @@ std::vector<std::vector<TokenId>> Tokenizer::encode_batch(std::span<const std::s
                                                           int n_threads) const {
   LIMPID_CHECK(ArgumentError, n_threads >= 0, "[tokenizer] n_threads is {}; it must be at least 0",
                n_threads);
+  const int64_t n = std::ssize(texts);
   std::vector<std::vector<TokenId>> ids(texts.size());
-  if (texts.size() <= 1 || n_threads == 1) {
-    for (size_t i = 0; i < texts.size(); ++i) ids[i] = encode(texts[i], options);
-    return ids;
-  }
-  // Texts differ in length, so each thread takes the next text when it has finished one.
-  ThreadPool threads(static_cast<int>(std::min(static_cast<size_t>(n_threads), texts.size())));
-  std::atomic<size_t> next{0};
-  threads.run([&](int) {
-    for (size_t i = next++; i < texts.size(); i = next++) ids[i] = encode(texts[i], options);
+  ThreadPool threads(n < 2 ? 1 : static_cast<int>(std::min<int64_t>(n_threads, n)));
+  threads.for_each(n, 1, [&](int64_t i) {
+    const auto index = static_cast<size_t>(i);
+    ids[index] = encode(texts[index], options);
   });
   return ids;
 }

@@ -91,12 +91,10 @@ class Tokenizer {
 
   explicit Tokenizer(TokenizerSpec spec);
 
-  // The constructor of a derived class calls this for every id, in order, with the bytes for
-  // bytes_of(id, true).
-  void add_token_bytes(std::string_view bytes);
-  // Returns those bytes for every type except kNormal: the byte of a byte token, nothing for an
-  // unused token, otherwise the name.
-  std::string special_token_bytes(TokenId id) const;
+  // The constructor of a derived class calls this to set what bytes_of(id, true) returns: for a
+  // kNormal token what `bytes_of_piece` returns for its piece, the byte of a byte token, nothing
+  // for an unused token, otherwise the name.
+  void set_token_bytes(std::string (*bytes_of_piece)(const std::string& piece));
 
   TokenizerSpec spec_;
 

@@ -37,12 +37,6 @@ void read_missing_names(const JsonPlace& root, TokenizerConfig& config) {
   }
 }
 
-std::optional<bool> read_flag(const JsonPlace& root, std::string_view key) {
-  const auto place = root.find(key);
-  if (!place) return std::nullopt;
-  return place->boolean();
-}
-
 // An entry of "added_tokens_decoder": the key is the id, the value has the name and flags.
 TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view key) {
   TokenizerConfig::Token token;
@@ -130,8 +124,8 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
   config.file = path;
   config.tokenizer_class = root.string("tokenizer_class", "");
   read_missing_names(root, config);
-  config.add_bos = read_flag(root, "add_bos_token");
-  config.add_eos = read_flag(root, "add_eos_token");
+  if (const auto flag = root.find("add_bos_token")) config.add_bos = flag->boolean();
+  if (const auto flag = root.find("add_eos_token")) config.add_eos = flag->boolean();
   config.add_prefix_space = root.boolean("add_prefix_space", false);
   if (const auto added = root.find("added_tokens_decoder")) {
     config.added_tokens_file = path;

@@ -1,7 +1,6 @@
 #include "tokenizer/tokenizer_files.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -97,15 +96,13 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
                                                                 merges->path(), text_of(*merges));
   std::string_view name = config.tokenizer_class;
   if (name.ends_with("Fast")) name.remove_suffix(4);
-  if (name == "Qwen2Tokenizer") {
-    spec.pre_tokenizer = PreTokenizer::kQwen2;
-    spec.normalize_nfc = true;
-  } else if (!name.empty() && name != "GPT2Tokenizer") {
-    throw UnsupportedError(
-        fmt::format("{}: unknown tokenizer_class '{}' for vocab.json and merges.txt; give its "
-                    "tokenizer.json",
-                    config.file, config.tokenizer_class));
-  }
+  const bool is_qwen2 = name == "Qwen2Tokenizer";
+  LIMPID_CHECK(UnsupportedError, is_qwen2 || name.empty() || name == "GPT2Tokenizer",
+               "{}: unknown tokenizer_class '{}' for vocab.json and merges.txt; give its "
+               "tokenizer.json",
+               config.file, config.tokenizer_class);
+  if (is_qwen2) spec.pre_tokenizer = PreTokenizer::kQwen2;
+  spec.normalize_nfc = is_qwen2;
   return spec;
 }
 

@@ -1,9 +1,7 @@
 // Finds the files beside a model that define its tokenizer.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,7 +12,7 @@
 namespace limpid {
 
 // Files by their usual names, whatever they are called on disk.
-using TokenizerFiles = std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>;
+using TokenizerFiles = NamedFiles;
 
 // Returns the tokenizer's files at `path`. For a folder: tokenizer.json, tokenizer.model, a single
 // *.tiktoken, vocab.json with merges.txt. For a single file: the file, and the related files with

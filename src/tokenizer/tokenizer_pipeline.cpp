@@ -1,7 +1,5 @@
 #include "tokenizer/tokenizer_pipeline.h"
 
-#include <fmt/format.h>
-
 #include <cctype>
 
 #include "limpid/error.hpp"
@@ -150,19 +148,13 @@ PreTokenization read_pre_tokenizer(const JsonPlace& root) {
       found.steps.push_back(read_split(part));
     } else if (type == "Digits") {
       part.allow_keys({"type", "individual_digits"});
-      SplitStep step;
-      step.kind = SplitStep::Kind::kNumeric;
-      step.contiguous = !part.boolean("individual_digits", false);
-      found.steps.push_back(step);
+      found.steps.push_back({.kind = SplitStep::Kind::kNumeric,
+                             .contiguous = !part.boolean("individual_digits", false)});
     } else if (type == "ByteLevel") {
       part.allow_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"});
       if (part.boolean("add_prefix_space", true))
         part["add_prefix_space"].unsupported("a space before every text is not supported");
-      if (part.boolean("use_regex", true)) {
-        SplitStep step;
-        step.pattern = kByteLevelPattern;
-        found.steps.push_back(step);
-      }
+      if (part.boolean("use_regex", true)) found.steps.push_back({.pattern = kByteLevelPattern});
       found.byte_level = true;
     } else if (type == "Metaspace" && found.steps.empty()) {
       found.metaspace = read_metaspace(part);

@@ -1,7 +1,6 @@
 // The generated tables behind unicode.h (tools/generate_unicode_tables.py).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace limpid::unicode {

@@ -120,9 +120,7 @@ class Answers {
   }
 
   Json first(size_t n_messages) const {
-    Json some = Json::array();
-    for (size_t i = 0; i < n_messages; ++i) some.push_back(messages_[i]);
-    return some;
+    return Json(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(n_messages));
   }
 
   // Whether the dialogue begins with `as_last`. Only a last answer may have a token that ends all.
@@ -224,8 +222,7 @@ void append_dialogue(TokenDocuments& documents, const Json& messages, const Json
     const TokenRange answer = answers.find(i);
     LIMPID_CHECK(ArgumentError, answer.begin < answer.end,
                  "the answer of messages[{}] is not in what the chat template renders", i);
-    std::fill(learned.begin() + static_cast<std::ptrdiff_t>(answer.begin),
-              learned.begin() + static_cast<std::ptrdiff_t>(answer.end), 1);
+    std::fill_n(learned.begin() + static_cast<std::ptrdiff_t>(answer.begin), answer.size(), 1);
   }
   documents.begins.push_back(documents.n_tokens());
   documents.learned.resize(documents.ids.size(), 1);

@@ -40,14 +40,9 @@ GradientSum::GradientSum(std::span<Parameter> parameters, int64_t n_micro_batche
   for (Parameter& parameter : parameters) {
     if (!parameter.learns) continue;
     const std::span<float> gradient = parameter.gradient.f32();
-    Entry entry{gradient,
-                block_of(parameter.name),
-                ranks_->share(std::ssize(gradient), ranks_->rank()),
-                {},
-                {},
-                0};
-    if (n_rounds_ > 1) entry.total.resize(static_cast<size_t>(entry.share.n));
-    entries_.push_back(std::move(entry));
+    const Ranks::Share share = ranks_->share(std::ssize(gradient), ranks_->rank());
+    entries_.push_back({gradient, block_of(parameter.name), share});
+    if (n_rounds_ > 1) entries_.back().total.resize(static_cast<size_t>(share.n));
   }
   std::ranges::stable_sort(entries_, std::ranges::greater(), &Entry::block);
 }

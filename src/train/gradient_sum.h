@@ -41,11 +41,11 @@ class GradientSum {
  private:
   struct Entry {
     std::span<float> gradient;
-    int64_t block;             // -1: before the first block; n_layers: after the last block
-    Ranks::Share share;        // that this rank adds
-    std::vector<float> total;  // of the share, over rounds; empty when there is one round
+    int64_t block;               // -1: before the first block; n_layers: after the last block
+    Ranks::Share share;          // that this rank adds
+    std::vector<float> total{};  // of the share, over rounds; empty when there is one round
     // While the ranks exchange it.
-    std::vector<float> received;
+    std::vector<float> received{};
     int ticket = 0;
   };
   bool is_needed() const { return n_rounds_ * ranks_->size() > 1; }

@@ -1,16 +1,11 @@
 #include "train/initial_weights.h"
 
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "base/check.h"
-#include "base/json_text.h"
-#include "base/mapped_file.h"
-#include "base/paths.h"
 #include "base/philox.h"
-#include "model/configuration.h"
+#include "layouts/hugging_face.h"
 #include "model/registry.h"
 
 namespace limpid {
@@ -48,6 +43,20 @@ bool adds_to_residual(std::string_view name) {
   return name.ends_with("attn_output.weight") || name.ends_with("ffn_down.weight");
 }
 
+// Returns the deviation of new weights that the configuration states, or GPT-2's.
+double initial_deviation(const Checkpoint& shapes) {
+  const MetadataValue* stated = shapes.metadata.find(kInitializerRangeKey);
+  if (stated == nullptr) return 0.02;
+  const auto require = [&](bool holds, const char* problem) {
+    if (!holds) throw_format_error(shapes.path, "initializer_range", "{}", problem);
+  };
+  require(stated->is_number(), "is not a number");
+  const double deviation = *shapes.metadata.number(kInitializerRangeKey);
+  require(deviation > 0, "is not above 0");
+  require(deviation <= 1e37, "is above 1e37; weights would not be finite in f32");
+  return deviation;
+}
+
 }  // namespace
 
 void fill_uniform(std::span<float> values, double bound, uint64_t seed, std::string_view name) {
@@ -57,27 +66,9 @@ void fill_uniform(std::span<float> values, double bound, uint64_t seed, std::str
   }
 }
 
-double initial_deviation(const std::string& configuration) {
-  constexpr double kDeviation = 0.02;
-  std::filesystem::path file(configuration);
-  if (is_folder(file)) file /= "config.json";
-  if (is_configuration_name(configuration) || !is_file(file)) return kDeviation;
-  const auto json = parse_json(text_of(*MappedFile::open(file.string())), file.string());
-  const auto found = json.find("initializer_range");
-  if (found == json.end() || found->is_null()) return kDeviation;
-  const auto fail = [&](const char* problem) {
-    throw_format_error(file.string(), "initializer_range", "{}", problem);
-  };
-  if (!found->is_number()) fail("is not a number");
-  const auto deviation = found->get<double>();
-  if (deviation <= 0) fail("is not above 0");
-  if (deviation > 1e37) fail("is above 1e37; weights would not be finite in f32");
-  return deviation;
-}
-
-std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed,
-                                                 double deviation) {
+std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed) {
   auto filled = std::make_shared<Checkpoint>(shapes);
+  const double deviation = initial_deviation(shapes);
   const double residual_deviation =
       deviation / std::sqrt(2.0 * static_cast<double>(read_spec(shapes).n_layers));
   filled->derived.clear();

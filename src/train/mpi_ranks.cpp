@@ -107,7 +107,7 @@ class WorldRanks final : public Ranks {
 
   int start_scatter(std::span<const float> values, std::span<float> received) override {
     const int ticket = begin(std::ssize(values));
-    Exchange& exchange = exchanges_[static_cast<size_t>(ticket)];
+    Exchange& exchange = exchange_of(ticket);
     check(MPI_Ialltoallv(values.data(), exchange.counts.data(), exchange.begins.data(), MPI_FLOAT,
                          received.data(), exchange.own_counts.data(), exchange.own_begins.data(),
                          MPI_FLOAT, scatters_, &exchange.request),
@@ -117,7 +117,7 @@ class WorldRanks final : public Ranks {
 
   int start_gather(std::span<float> values) override {
     const int ticket = begin(std::ssize(values));
-    Exchange& exchange = exchanges_[static_cast<size_t>(ticket)];
+    Exchange& exchange = exchange_of(ticket);
     check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, values.data(), exchange.counts.data(),
                           exchange.begins.data(), MPI_FLOAT, gathers_, &exchange.request),
           "an exchange of gradients");
@@ -126,15 +126,14 @@ class WorldRanks final : public Ranks {
 
   bool done(int ticket) override {
     int is_done = 0;
-    check(MPI_Test(&exchanges_[static_cast<size_t>(ticket)].request, &is_done, MPI_STATUS_IGNORE),
+    check(MPI_Test(&exchange_of(ticket).request, &is_done, MPI_STATUS_IGNORE),
           "an exchange of gradients");
     return is_done != 0;
   }
 
   void wait(int ticket) override {
-    check(MPI_Wait(&exchanges_[static_cast<size_t>(ticket)].request, MPI_STATUS_IGNORE),
-          "an exchange of gradients");
-    exchanges_[static_cast<size_t>(ticket)].is_free = true;
+    check(MPI_Wait(&exchange_of(ticket).request, MPI_STATUS_IGNORE), "an exchange of gradients");
+    exchange_of(ticket).is_free = true;
   }
 
  private:
@@ -145,6 +144,8 @@ class WorldRanks final : public Ranks {
     std::vector<int> own_counts, own_begins;  // of what this rank receives
     bool is_free = true;
   };
+
+  Exchange& exchange_of(int ticket) { return exchanges_[static_cast<size_t>(ticket)]; }
 
   // mpirun may bind all ranks to the same cores or each to its own, so the cores that any of them
   // may use are divided by their number. On 2 sockets of 8 cores, with 4 ranks of which each is

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <vector>
 
 #include "base/check.h"
 #include "model/registry.h"
@@ -10,24 +9,13 @@
 
 namespace limpid {
 
-namespace {
-
-// The names of the tensors whose rows, or elements, are interleaved pairs.
-std::set<std::string, std::less<>> interleaved_tensors(const Checkpoint& checkpoint,
-                                                       const DecoderSpec& spec) {
-  std::set<std::string, std::less<>> names;
-  for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
-    if (entry.row_order == RowOrder::kInterleavedPairs) names.insert(entry.name);
-  }
-  return names;
-}
-
-}  // namespace
-
 std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint) {
   auto copy = std::make_shared<Checkpoint>(checkpoint);
   const DecoderSpec spec = read_spec(checkpoint);
-  const auto interleaved = interleaved_tensors(checkpoint, spec);
+  std::set<std::string, std::less<>> interleaved;  // tensors whose rows are interleaved pairs
+  for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
+    if (entry.row_order == RowOrder::kInterleavedPairs) interleaved.insert(entry.name);
+  }
   copy->row_order = RowOrder::kHalfSplit;
   copy->derived.clear();
   copy->owned.clear();

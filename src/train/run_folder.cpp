@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <utility>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
@@ -26,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSettings = "run.json";
-constexpr std::array kRecordFiles = {"log.jsonl", "samples.jsonl", "histograms.jsonl"};
 constexpr std::array kFirstFiles = {kSettings, "tokenizer.json", "tokenizer_config.json"};
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
@@ -60,8 +57,8 @@ void check_is_run(const std::string& path) {
                "{} is not the folder of a run: it has no {}", path, kSettings);
 }
 
-// Returns whether a line of a record is of a step before the `n_updates`th. A line that a crash cut
-// short is not JSON.
+// Returns whether a line of measurements is of a step before the `n_updates`th. A line that a crash
+// cut short is not JSON.
 bool is_before(std::string_view line, int64_t n_updates) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return false;
@@ -151,7 +148,7 @@ std::string newest_checkpoint(const std::string& path) {
   try {
     settings = read_settings(path);
   } catch (const FormatError&) {
-    if (is_there(fs::path(path) / file_name(RunRecord::kLog))) throw;
+    if (is_there(fs::path(path) / kLogFile)) throw;
     return {};  // the run.json of another program
   }
   throw ArgumentError(
@@ -170,13 +167,13 @@ std::optional<RunFolder::SavedStep> RunFolder::newest() const {
 
 // The order makes a crash harmless: everything is on the disk before the rename, the rename is one
 // operation of the file system, and the old checkpoints go last.
-void RunFolder::save(Trainer& trainer, double initializer_range) {
+void RunFolder::save(Trainer& trainer) {
   made_.clear();
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
   const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished);
   try {
-    write_checkpoint(unfinished, trainer, initializer_range);
+    write_checkpoint(unfinished, trainer);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(unfinished, ignored);  // a full disk needs the space
@@ -195,25 +192,19 @@ void RunFolder::save(Trainer& trainer, double initializer_range) {
   }
 }
 
-void RunFolder::write_checkpoint(const fs::path& folder, Trainer& trainer,
-                                 double initializer_range) const {
+void RunFolder::write_checkpoint(const fs::path& folder, Trainer& trainer) const {
   if (settings_.lora > 0) {
     export_lora_adapter(folder.string(), trainer.model().checkpoint(), 0, settings_.model);
   } else {
-    ExportOptions options;
-    options.layout = Layout::kHuggingFace;
-    options.initializer_range = initializer_range;
-    export_model(folder.string(), trainer.model().checkpoint(), options);
+    export_model(folder.string(), trainer.model().checkpoint(), {.layout = Layout::kHuggingFace});
   }
   trainer.save_state((folder / kStateFile).string());
   sync_folder(folder.string());
 }
 
-const char* file_name(RunRecord record) { return kRecordFiles.at(static_cast<size_t>(record)); }
-
-void RunFolder::append(RunRecord record, std::string_view json_line) {
+void RunFolder::append(const char* name, std::string_view json_line) {
   made_.clear();
-  const std::string file = (fs::path(path_) / file_name(record)).string();
+  const std::string file = (fs::path(path_) / name).string();
   std::ofstream out(file, std::ios::binary | std::ios::app);
   out << json_line << '\n';
   out.flush();
@@ -221,10 +212,10 @@ void RunFolder::append(RunRecord record, std::string_view json_line) {
 }
 
 // A run that was killed at step 130 goes on from its checkpoint of step 100, and measures steps 100
-// to 129 once more, with the same numbers. Without this, the records would have them twice.
+// to 129 once more, with the same numbers. Without this, the files would have them twice.
 void RunFolder::begin(int64_t n_updates) {
   write_file(fs::path(path_) / kSettings, settings_.to_json());
-  for (const char* name : kRecordFiles) {
+  for (const char* name : {kLogFile, kSamplesFile, kHistogramsFile}) {
     const fs::path file = fs::path(path_) / name;
     if (!fs::exists(file)) continue;
     std::istringstream lines(read_file(file));

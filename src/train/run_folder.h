@@ -20,11 +20,10 @@ namespace limpid {
 // The file with the state of training in a checkpoint, beside the weights.
 inline constexpr const char* kStateFile = "training_state.safetensors";
 
-// The kinds of measurements. Each has a file of JSON objects, one per line, each with the number of
-// a step.
-enum class RunRecord : uint8_t { kLog, kSamples, kHistograms };
-// "log.jsonl", "samples.jsonl", "histograms.jsonl".
-const char* file_name(RunRecord record);
+// Files of measurements: JSON objects, one per line, each with the number of a step.
+inline constexpr const char* kLogFile = "log.jsonl";
+inline constexpr const char* kSamplesFile = "samples.jsonl";
+inline constexpr const char* kHistogramsFile = "histograms.jsonl";
 
 // Returns the settings of the run in a folder. Throws FormatError, ResourceError.
 RunSettings read_settings(const std::string& folder);
@@ -65,17 +64,17 @@ class RunFolder {
 
   // Writes a checkpoint under a temporary name, syncs and renames it, and removes the oldest ones
   // beyond settings().keep. Throws ResourceError, and then leaves nothing of the new checkpoint.
-  void save(Trainer& trainer, double initializer_range);
-  // Appends an object to the record. Throws ResourceError.
-  void append(RunRecord record, std::string_view json_line);
+  void save(Trainer& trainer);
+  // Appends an object to a file of measurements. Throws ResourceError.
+  void append(const char* name, std::string_view json_line);
   // Call when the run begins, or goes on, after `n_updates` updates. Writes the settings, and drops
-  // the lines of that step and later ones from every record, because they will be written again.
+  // the lines of that step and later ones from every file of measurements, because they will be
+  // written again.
   void begin(int64_t n_updates);
 
  private:
   RunFolder(std::string path, RunSettings settings, FolderLock lock);
-  void write_checkpoint(const std::filesystem::path& folder, Trainer& trainer,
-                        double initializer_range) const;
+  void write_checkpoint(const std::filesystem::path& folder, Trainer& trainer) const;
 
   std::string path_;
   RunSettings settings_;

@@ -13,10 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Gives each line of a record that is an object to `read`, which may throw json::exception.
+// Gives each line of a file of measurements that is an object to `read`, which may throw
+// json::exception.
 template <typename Read>
-void for_each_line(const std::string& folder, RunRecord record, Read&& read) {
-  const fs::path path = fs::path(folder) / file_name(record);
+void for_each_line(const std::string& folder, const char* name, Read&& read) {
+  const fs::path path = fs::path(folder) / name;
   if (!is_there(path)) return;
   const auto file = MappedFile::open(path.string());
   std::string_view text = text_of(*file);
@@ -39,7 +40,7 @@ double number_of(const nlohmann::json& json) {
 
 std::vector<LogEntry> read_log(const std::string& folder) {
   std::vector<LogEntry> entries;
-  for_each_line(folder, RunRecord::kLog, [&](const nlohmann::json& line) {
+  for_each_line(folder, kLogFile, [&](const nlohmann::json& line) {
     LogEntry entry{line.at("step"),
                    line.at("loss"),
                    line.at("lr"),
@@ -54,7 +55,7 @@ std::vector<LogEntry> read_log(const std::string& folder) {
 
 std::vector<LoggedSample> read_samples(const std::string& folder) {
   std::vector<LoggedSample> samples;
-  for_each_line(folder, RunRecord::kSamples, [&](const nlohmann::json& line) {
+  for_each_line(folder, kSamplesFile, [&](const nlohmann::json& line) {
     samples.push_back({line.at("step"), line.at("prompt"), line.at("text")});
   });
   return samples;
@@ -62,7 +63,7 @@ std::vector<LoggedSample> read_samples(const std::string& folder) {
 
 std::vector<HistogramLine> read_histograms(const std::string& folder) {
   std::vector<HistogramLine> lines;
-  for_each_line(folder, RunRecord::kHistograms,
+  for_each_line(folder, kHistogramsFile,
                 [&](const nlohmann::json& line) { lines.push_back(histogram_line(line)); });
   return lines;
 }

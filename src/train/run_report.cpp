@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <vector>
 
 #include "base/atomic_file.h"
@@ -114,15 +115,16 @@ void add_curves(const std::vector<LogEntry>& log, std::map<std::string, std::str
     }
     return points;
   };
-  Curve loss{"Loss", "nats a token", points_of(&LogEntry::loss)};
+  std::vector<SvgPoint> held_out;
   for (const LogEntry& entry : log) {
-    if (entry.val_loss) loss.marked.push_back({static_cast<double>(entry.step), *entry.val_loss});
+    if (entry.val_loss) held_out.push_back({static_cast<double>(entry.step), *entry.val_loss});
   }
-  markup["loss"] = draw(std::move(loss));
+  markup["loss"] = draw({"Loss", "nats a token", points_of(&LogEntry::loss), held_out});
   markup["lr"] = draw({"Learning rate", "learning rate", points_of(&LogEntry::lr)});
-  Curve norm{"Norm of the gradient", "norm before clipping", points_of(&LogEntry::grad_norm)};
-  norm.logarithmic = true;
-  markup["norm"] = draw(std::move(norm));
+  markup["norm"] = draw({.title = "Norm of the gradient",
+                         .y_name = "norm before clipping",
+                         .points = points_of(&LogEntry::grad_norm),
+                         .logarithmic = true});
   markup["speed"] = draw({"Speed", "tokens a second", points_of(&LogEntry::tokens_per_second)});
 }
 
@@ -138,12 +140,13 @@ std::string kind_of(const std::string& name) {
 // Returns the share of a histogram's numbers in each power of two from `lowest` to `highest`.
 // Smaller numbers, and zeros, are in the first row.
 std::vector<double> shares_of(const ValueHistogram& histogram, int lowest, int highest) {
-  double total = 0;
-  for (const int64_t count : histogram.counts) total += static_cast<double>(count);
+  const auto& counts = histogram.counts;
+  const auto total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
   std::vector<double> shares(static_cast<size_t>(highest - lowest) + 1, 0);
-  for (size_t i = 0; i < histogram.counts.size(); ++i) {
-    const int row = std::clamp(histogram.lowest + static_cast<int>(i), lowest, highest) - lowest;
-    shares[static_cast<size_t>(row)] += static_cast<double>(histogram.counts[i]) / total;
+  for (size_t i = 0; i < counts.size() && total > 0; ++i) {
+    const int power = ValueHistogram::kLowest + static_cast<int>(i);
+    const auto row = static_cast<size_t>(std::clamp(power, lowest, highest) - lowest);
+    shares[row] += static_cast<double>(counts[i]) / static_cast<double>(total);
   }
   return shares;
 }

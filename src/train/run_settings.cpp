@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -16,8 +15,6 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kLongestDefault = 1024;
-
-constexpr std::array kPresets = {std::string_view("shakespeare-char")};
 
 constexpr std::string_view kChangeable[] = {
     "steps", "lr", "min-lr", "warmup", "schedule", "weight-decay", "clip", "eval-every",
@@ -168,14 +165,12 @@ TrainingOptions RunSettings::training_options(const Checkpoint& model, int n_thr
 
 std::span<const std::string_view> changeable_settings() { return kChangeable; }
 
-std::span<const std::string_view> run_preset_names() { return kPresets; }
-
 // nanoGPT's recipe for a CPU (config/train_shakespeare_char.py with the options of its README), but
 // with a learning rate of 2e-3 that falls to 0 instead of 1e-3 to 1e-4: the held-out loss is 1.82
 // instead of 1.90.
 RunSettings run_preset(std::string_view name) {
-  LIMPID_CHECK(ArgumentError, std::ranges::find(kPresets, name) != kPresets.end(),
-               "unknown preset '{}'; choose one of {}", name, fmt::join(kPresets, ", "));
+  LIMPID_CHECK(ArgumentError, name == kRunPreset, "unknown preset '{}'; choose one of {}", name,
+               kRunPreset);
   RunSettings s;
   s.config = "nanogpt-char-cpu";
   s.tokenizer = "chars";

@@ -70,9 +70,9 @@ struct RunSettings {
 // position in the data depend on all others.
 std::span<const std::string_view> changeable_settings();
 
-// Settings that are ready to use: their names, and the settings of a name. Throws ArgumentError for
-// an unknown name.
-std::span<const std::string_view> run_preset_names();
+// The name of settings that are ready to use, and the settings. Throws ArgumentError for another
+// name.
+inline constexpr std::string_view kRunPreset = "shakespeare-char";
 RunSettings run_preset(std::string_view name);
 
 template <typename Settings, typename Visit>

@@ -12,7 +12,8 @@
 //   const DecoderWeights weights = load_weights(checkpoint, spec, tape);
 //   tape.gradients().keep_gradient(weight, memory);             // for each weight that learns
 //   tape.begin_step();
-//   const Activation logits = forward(tape, spec, weights, kv);  // kv may be empty
+//   const Activation logits =
+//       forward(tape, spec, weights, kv, PassResult::kLogits, {});  // kv may be empty
 //   tape.cross_entropy(logits, targets, losses);
 //   tape.backward();
 //   tape.end_step();

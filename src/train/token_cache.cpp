@@ -1,17 +1,19 @@
 #include "train/token_cache.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <tuple>
+#include <map>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/paths.h"
 #include "base/sha256.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
+#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -19,19 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Raise this number when the same data would become other tokens, or when the layout changes.
-constexpr std::string_view kVersion = "limpid tokens 6\n";
-
-// The file: this header, the begins, the ids, and what is learned of each where there are
-// dialogues.
-struct Header {
-  char version[kVersion.size()];
-  char key[64];
-  char digest[64];  // of the numbers below and of what follows
-  int64_t n_begins;
-  int64_t n_ids;
-  int64_t n_learned;
-};
-static_assert(sizeof(Header) % sizeof(int64_t) == 0);  // the begins are aligned
+constexpr std::string_view kVersion = "limpid tokens 7";
 
 using Bytes = std::span<const std::byte>;
 
@@ -61,7 +51,6 @@ class Fields {
     add(text.size());
     digest_.update(std::as_bytes(std::span(text)));
   }
-  void add(const std::string& text) { add(std::string_view(text)); }
   void add(const AddedTokenRule& rule) {
     const auto& [id, strip_left, strip_right, single_word, normalized] = rule;
     add_all(id, strip_left, strip_right, single_word, normalized);
@@ -106,6 +95,22 @@ bool are_begins(std::span<const int64_t> begins, int64_t n_ids) {
          (begins.front() == 0 && std::ranges::is_sorted(begins) && begins.back() <= n_ids);
 }
 
+// The __metadata__ of a cache file, which is a safetensors file.
+std::map<std::string, std::string> metadata_of(std::string_view key, std::string digest) {
+  return {
+      {"format", std::string(kVersion)}, {"key", std::string(key)}, {"digest", std::move(digest)}};
+}
+
+// The numbers of a tensor; none if the file does not have it, or not where such numbers can be.
+template <typename T>
+std::span<const T> numbers_in(const SafetensorsFile& file, std::string_view name) {
+  const auto found = std::ranges::find(file.tensors, name, &SafetensorsTensor::name);
+  if (found == file.tensors.end()) return {};
+  const std::byte* data = found->view.data;
+  if (reinterpret_cast<uintptr_t>(data) % alignof(T) != 0) return {};
+  return {reinterpret_cast<const T*>(data), found->view.n_bytes() / sizeof(T)};
+}
+
 }  // namespace
 
 std::string token_digest(std::span<const int64_t> begins, std::span<const int32_t> ids,
@@ -132,61 +137,36 @@ std::string token_cache_key(std::span<const DataText> texts, const TokenizerSpec
 std::optional<DocumentView> read_token_cache(const std::string& path, std::string_view key,
                                              ThreadPool& pool) {
   if (!is_file(path)) return std::nullopt;
-  std::shared_ptr<const MappedFile> file;
   try {
-    file = MappedFile::open(path);
-  } catch (const ResourceError&) {  // another user's file, for example
-    return std::nullopt;
+    const auto file = MappedFile::open(path);
+    const SafetensorsFile saved = parse_safetensors(path, file->bytes());
+    DocumentView view;
+    view.begins = numbers_in<int64_t>(saved, "begins");
+    view.ids = numbers_in<int32_t>(saved, "ids");
+    view.learned = numbers_in<uint8_t>(saved, "learned");
+    view.owner = file;
+    const std::string digest = token_digest(view.begins, view.ids, view.learned, pool);
+    if (saved.metadata == metadata_of(key, digest) && are_begins(view.begins, view.n_tokens()) &&
+        (view.learned.empty() || view.learned.size() == view.ids.size()))
+      return view;
+  } catch (const Error&) {  // damaged, or another user's file, for example
   }
-  if (file->size() < sizeof(Header)) return std::nullopt;
-  Header header;
-  std::memcpy(&header, file->bytes().data(), sizeof(Header));
-  const auto is = [](std::span<const char> field, std::string_view wanted) {
-    return std::string_view(field.data(), field.size()) == wanted;
-  };
-  if (!is(header.version, kVersion) || !is(header.key, key)) return std::nullopt;
-  const Bytes rest = file->bytes().subspan(sizeof(Header));
-  const auto size = std::ssize(rest);
-  const auto& [n_begins, n_ids, n_learned] =
-      std::tie(header.n_begins, header.n_ids, header.n_learned);
-  for (const int64_t n : {n_begins, n_ids, n_learned}) {
-    if (n < 0 || n > size) return std::nullopt;
-  }
-  const int64_t ids_at = n_begins * 8;
-  const int64_t learned_at = ids_at + n_ids * 4;
-  if (size != learned_at + n_learned || (n_learned != 0 && n_learned != n_ids)) return std::nullopt;
-  DocumentView view;
-  view.begins = {reinterpret_cast<const int64_t*>(rest.data()), static_cast<size_t>(n_begins)};
-  view.ids = {reinterpret_cast<const int32_t*>(rest.data() + ids_at), static_cast<size_t>(n_ids)};
-  view.learned = {reinterpret_cast<const uint8_t*>(rest.data() + learned_at),
-                  static_cast<size_t>(n_learned)};
-  view.owner = file;
-  if (!is(header.digest, token_digest(view.begins, view.ids, view.learned, pool)) ||
-      !are_begins(view.begins, n_ids))
-    return std::nullopt;
-  return view;
+  return std::nullopt;
 }
 
 void write_token_cache(const std::string& path, std::string_view key,
                        const TokenDocuments& documents, ThreadPool& pool) {
   make_folder(fs::path(path).parent_path().string());
   const auto& [ids, begins, learned] = documents;
-  Header header{};
-  const auto set = [](std::span<char> field, std::string_view text) {
-    std::ranges::copy(text.substr(0, field.size()), field.begin());
+  std::vector<NamedTensor> tensors;
+  const auto add = [&](const char* name, DType dtype, const auto& numbers) {
+    const auto* data = reinterpret_cast<const std::byte*>(numbers.data());
+    if (!numbers.empty()) tensors.push_back({name, {dtype, Shape{std::ssize(numbers)}, data}});
   };
-  set(header.version, kVersion);
-  set(header.key, key);
-  set(header.digest, token_digest(begins, ids, learned, pool));
-  header.n_begins = std::ssize(begins);
-  header.n_ids = std::ssize(ids);
-  header.n_learned = std::ssize(learned);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(&header, 1)));
-  file.write(std::as_bytes(std::span(begins)));
-  file.write(std::as_bytes(std::span(ids)));
-  file.write(std::as_bytes(std::span(learned)));
-  file.commit();
+  add("begins", DType::kI64, begins);
+  add("ids", DType::kI32, ids);
+  add("learned", DType::kU8, learned);
+  write_safetensors(path, metadata_of(key, token_digest(begins, ids, learned, pool)), tensors);
 }
 
 }  // namespace limpid

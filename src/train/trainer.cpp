@@ -175,14 +175,22 @@ double Trainer::held_out_loss() {
 
 // ---- state --------------------------------------------------------------------------------------
 
-const Trainer::Digests& Trainer::digests() {
+const std::vector<Trainer::Digest>& Trainer::digests() {
   const auto digest = [&](const DocumentView& documents) {
     return token_digest(documents.begins, documents.ids, documents.learned, pool_);
   };
-  if (!digests_) {
-    digests_ = {digest(documents_), digest(held_out_), frozen_digest(model_.parameters())};
+  if (digests_.empty()) {
+    digests_ = {
+        {"data", digest(documents_),
+         "is of other data: the texts, or how they are tokenized, have changed"},
+        {"held_out", digest(held_out_),
+         "is of other held-out data (RunSettings::val): the text, or how it is tokenized, has "
+         "changed"},
+        // In a run with LoRA, the tensors of its base.
+        {"frozen", frozen_digest(model_.parameters()),
+         "is of another model: the tensors that do not learn have changed"}};
   }
-  return *digests_;
+  return digests_;
 }
 
 // The scale of the loss is a power of two, so its exponent says it exactly.
@@ -190,18 +198,16 @@ void Trainer::save_state(const std::string& path) {
   std::vector<NamedTensor> tensors;
   for (const StateTensor& state : optimizer_.state())
     tensors.push_back({state.name, *state.tensor});
-  write_safetensors(path,
-                    {{"format", kStateFormat},
-                     {"updates", std::to_string(n_updates())},
-                     {"skipped", std::to_string(optimizer_.n_skipped())},
-                     {"position", std::to_string(sampler_.position())},
-                     {"tokens", std::to_string(n_tokens_)},
-                     {"data", digests().data},
-                     {"held_out", digests().held_out},
-                     {"frozen", digests().frozen},
-                     {"loss_scale_exponent", std::to_string(std::ilogb(loss_scale_.value()))},
-                     {"loss_scale_steps", std::to_string(loss_scale_.n_good_steps())}},
-                    tensors);
+  std::map<std::string, std::string> metadata = {
+      {"format", kStateFormat},
+      {"updates", std::to_string(n_updates())},
+      {"skipped", std::to_string(optimizer_.n_skipped())},
+      {"position", std::to_string(sampler_.position())},
+      {"tokens", std::to_string(n_tokens_)},
+      {"loss_scale_exponent", std::to_string(std::ilogb(loss_scale_.value()))},
+      {"loss_scale_steps", std::to_string(loss_scale_.n_good_steps())}};
+  for (const Digest& of : digests()) metadata[of.key] = of.digest;
+  write_safetensors(path, metadata, tensors);
 }
 
 void Trainer::load_state(const std::string& path) {
@@ -217,36 +223,27 @@ void Trainer::load_state(const std::string& path) {
   };
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;  // steps will add to it
   const auto count = [&](const char* name) { return number(name, 0, kMost); };
-  std::map<std::string_view, TensorView> by_name;
-  for (const SafetensorsTensor& tensor : saved.tensors) by_name[tensor.name] = tensor.view;
   for (const StateTensor& state : optimizer_.state()) {
-    const auto found = by_name.find(state.name);
-    if (found == by_name.end())
+    const auto found = std::ranges::find(saved.tensors, state.name, &SafetensorsTensor::name);
+    if (found == saved.tensors.end())
       throw_format_error(path, state.name, "is missing; the state is of another run");
     const TensorView wanted = *state.tensor;
-    if (found->second.dtype != wanted.dtype || found->second.shape != wanted.shape) {
+    if (found->view.dtype != wanted.dtype || found->view.shape != wanted.shape) {
       throw_format_error(path, state.name, "is {}, expected {}; the state is of another model",
-                         found->second.to_string(), wanted.to_string());
+                         found->view.to_string(), wanted.to_string());
     }
-    std::copy_n(found->second.data, wanted.n_bytes(), state.tensor->data());
+    std::copy_n(found->view.data, wanted.n_bytes(), state.tensor->data());
   }
   const int64_t n_updates = count("updates");
   optimizer_.set_n_steps(n_updates, number("skipped", 0, n_updates));
   if (loss_scale_.is_dynamic())
     loss_scale_.set(std::ldexp(1.0, static_cast<int>(number("loss_scale_exponent", -16, 40))),
                     count("loss_scale_steps"));
-  const auto is_digest = [&](const char* name, const std::string& digest) {
-    const auto found = saved.metadata.find(name);  // absent from states of earlier versions
-    return found == saved.metadata.end() || found->second == digest;
-  };
-  LIMPID_CHECK(ArgumentError, is_digest("data", digests().data),
-               "{} is of other data: the texts, or how they are tokenized, have changed", path);
-  LIMPID_CHECK(ArgumentError, is_digest("held_out", digests().held_out),
-               "{} is of other held-out data (RunSettings::val): the text, or how it is tokenized, "
-               "has changed",
-               path);
-  LIMPID_CHECK(ArgumentError, is_digest("frozen", digests().frozen),
-               "{} is of another model: the tensors that do not learn have changed", path);
+  for (const Digest& of : digests()) {
+    const auto found = saved.metadata.find(of.key);  // absent from states of earlier versions
+    LIMPID_CHECK(ArgumentError, found == saved.metadata.end() || found->second == of.digest,
+                 "{} {}", path, of.problem);
+  }
   sampler_.set_position(count("position"));
   n_tokens_ = count("tokens");
 }

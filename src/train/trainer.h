@@ -87,12 +87,13 @@ class Trainer {
   int64_t n_held_out_windows() const;
   int64_t n_held_out_batches() const;
   std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
-  struct Digests {
-    std::string data;
-    std::string held_out;
-    std::string frozen;  // tensors that do not learn; in a run with LoRA, those of its base
+  // Of what a state belongs to.
+  struct Digest {
+    const char* key;  // in the file of the state
+    std::string digest;
+    const char* problem;  // of a file with another digest
   };
-  const Digests& digests();
+  const std::vector<Digest>& digests();
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
 
   TrainingOptions options_;
@@ -105,7 +106,7 @@ class Trainer {
   Optimizer optimizer_;
   GradientSum gradient_sum_;
   LossScale loss_scale_;
-  std::optional<Digests> digests_;  // once they were needed
+  std::vector<Digest> digests_;  // once they were needed
   int64_t n_tokens_ = 0;
   int64_t n_held_out_targets_ = 0;
   int64_t next_position_ = 0;  // of the sampler, after the batches that were measured

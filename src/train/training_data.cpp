@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,7 +15,6 @@
 #include "base/thread_pool.h"
 #include "train/bpe/count_words.h"
 #include "train/dialogue_tokens.h"
-#include "train/text_pieces.h"
 #include "train/token_cache.h"
 
 namespace limpid {

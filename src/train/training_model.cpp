@@ -118,7 +118,7 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
   losses_.assign(targets_.size(), 0.0);
   tape_.set_dropout(want_gradients ? dropout_of(batch) : Dropout{});
   const ExecutorStep step(tape_);
-  const Activation logits = forward(tape_, spec_, weights_, no_cache_);
+  const Activation logits = forward(tape_, spec_, weights_, no_cache_, PassResult::kLogits, {});
   tape_.cross_entropy(logits, targets_, losses_, want_gradients);
   if (want_gradients) tape_.backward();
   return losses_;
@@ -147,7 +147,7 @@ std::vector<float> TrainingModel::next_logits(std::span<const int32_t> token_ids
   set_inputs(batch);
   const ExecutorStep step(tape_);
   std::vector<float> logits(static_cast<size_t>(spec_.vocab_size));
-  tape_.read(forward(tape_, spec_, weights_, no_cache_), logits);
+  tape_.read(forward(tape_, spec_, weights_, no_cache_, PassResult::kLogits, {}), logits);
   return logits;
 }
 

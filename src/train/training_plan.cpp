@@ -54,20 +54,11 @@ void count_step(const Checkpoint& f32, const DecoderSpec& spec, const TrainingOp
     weights.rope = tape.load_rope(spec.rope.inverse_frequencies, spec.n_ctx_train);
   KvStorage no_cache{KvLayout{}};
   const ExecutorStep step(tape);
-  const Activation logits = forward(tape, spec, weights, no_cache);
+  const Activation logits = forward(tape, spec, weights, no_cache, PassResult::kLogits, {});
   tape.cross_entropy(logits, {}, {});
   tape.backward();
   plan.activations = counts.most_bytes();
   plan.operations_per_step = counts.operations() * static_cast<double>(options.grad_accum);
-}
-
-// The tensors that linear layers multiply with. Muon keeps one running mean of them.
-std::set<std::string> projections_of(const Checkpoint& f32, const DecoderSpec& spec) {
-  std::set<std::string> names;
-  for (const TensorEntry& entry : tensor_table(f32, spec).entries) {
-    if (entry.use == WeightUse::kProjection) names.insert(entry.name);
-  }
-  return names;
 }
 
 // Returns the number of gradients in memory, with what GradientSum keeps besides: a sum over
@@ -92,7 +83,10 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   const Checkpoint f32 = f32_shapes(shapes);
   const DecoderSpec spec = read_spec(f32);
   check_dropout(spec, options.model.dropout);
-  const std::set<std::string> projections = projections_of(f32, spec);
+  std::set<std::string> projections;  // Muon keeps one running mean of them
+  for (const TensorEntry& entry : tensor_table(f32, spec).entries) {
+    if (entry.use == WeightUse::kProjection) projections.insert(entry.name);
+  }
   int64_t n_moments = 0;
   int64_t n_in_matrices = 0;
   for (const auto& [name, view] : f32.tensors) {

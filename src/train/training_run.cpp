@@ -1,7 +1,5 @@
 #include "train/training_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,7 +11,6 @@
 #include "base/paths.h"
 #include "base/printable.h"
 #include "base/stopwatch.h"
-#include "base/utf8.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
 #include "model/configuration.h"
@@ -26,7 +23,6 @@
 #include "train/new_adapter.h"
 #include "train/run_report.h"
 #include "train/simple_tokenizers.h"
-#include "train/training_data.h"
 #include "train/value_histogram.h"
 
 namespace limpid {
@@ -289,11 +285,9 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   plan_ = inputs.plan;
   if (ranks_->rank() == 0) check_training_plan(plan_);
   const auto& saved = inputs.saved;
-  // A checkpoint says it too: the configuration may have moved.
-  initial_deviation_ = initial_deviation(saved ? saved->path : settings.config);
   if (begins_anew(settings, saved)) {
-    inputs.checkpoint = with_initial_weights(
-        *inputs.checkpoint, static_cast<uint64_t>(settings.seed), initial_deviation_);
+    inputs.checkpoint =
+        with_initial_weights(*inputs.checkpoint, static_cast<uint64_t>(settings.seed));
   }
   tokenizer_ = inputs.tokenizer;
   first_token_ = inputs.documents.ids.front();
@@ -347,21 +341,21 @@ RunReport TrainingRun::step() {
   seconds += updating.seconds();
   report.tokens_per_second = static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds;
   if (!writes) return report;
-  folder_.append(RunRecord::kLog, to_json_line(report));
+  folder_.append(kLogFile, to_json_line(report));
   if (report.sample) {
     const nlohmann::ordered_json sample{{"step", report.step.step},
                                         {"prompt", report.sample->prompt},
                                         {"text", report.sample->text}};
-    folder_.append(RunRecord::kSamples, dump_json(sample));
+    folder_.append(kSamplesFile, dump_json(sample));
   }
-  if (evaluates) folder_.append(RunRecord::kHistograms, to_json_line(histograms));
+  if (evaluates) folder_.append(kHistogramsFile, to_json_line(histograms));
   if (evaluates || saved) write_run_report(folder_.path());
   return report;
 }
 
 bool TrainingRun::save_checkpoint() {
   if (saved_at_ == trainer_->n_updates() || ranks_->rank() > 0) return false;
-  folder_.save(*trainer_, initial_deviation_);
+  folder_.save(*trainer_);
   saved_at_ = trainer_->n_updates();
   return true;
 }

@@ -70,7 +70,6 @@ class TrainingRun {
   TokenId first_token_ = 0;  // of the documents
   TrainingPlan plan_;
   std::unique_ptr<Trainer> trainer_;
-  double initial_deviation_ = 0;  // for config.json
   int64_t saved_at_ = -1;
   bool finished_ = false;
 };

@@ -8,20 +8,6 @@
 #include "limpid/session.hpp"
 
 namespace limpid {
-namespace {
-
-// The prompt, or the token that a document begins with.
-std::vector<TokenId> tokens_of_prompt(const LanguageModel& model, const Tokenizer& tokenizer,
-                                      const std::string& prompt, TokenId first_token) {
-  std::vector<TokenId> ids;
-  if (!prompt.empty()) ids = model.encode(prompt);
-  if (!ids.empty()) return ids;
-  const TokenizerSpec& spec = tokenizer.spec();
-  return {spec.bos && spec.add_bos ? *spec.bos : first_token};
-}
-
-}  // namespace
-
 // The checkpoint outlives the model, which reads its f32 matrices in place.
 TrainingSample sample_text(const Checkpoint& checkpoint,
                            const std::shared_ptr<const Tokenizer>& tokenizer,
@@ -33,8 +19,10 @@ TrainingSample sample_text(const Checkpoint& checkpoint,
       std::make_shared<Engine>(Model::load({std::shared_ptr<const Checkpoint>(), &checkpoint},
                                            make_cpu_executor({.n_threads = n_threads})),
                                tokenizer, open, MemoryPlan{}));
-  const std::vector<TokenId> prompt =
-      tokens_of_prompt(model, *tokenizer, settings.sample_prompt, first_token);
+  std::vector<TokenId> prompt;
+  if (!settings.sample_prompt.empty()) prompt = model.encode(settings.sample_prompt);
+  const TokenizerSpec& spec = tokenizer->spec();
+  if (prompt.empty()) prompt = {spec.bos && spec.add_bos ? *spec.bos : first_token};
   GenerationOptions generation;
   generation.n_predict = settings.sample_tokens;
   generation.context_shift = true;

@@ -1,21 +1,25 @@
 #include "train/value_histogram.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace limpid {
 namespace {
 
-constexpr size_t kBins = ValueHistogram::kHighest - ValueHistogram::kLowest + 1;
-
 nlohmann::json to_json(const std::map<std::string, ValueHistogram>& histograms) {
   nlohmann::json json = nlohmann::json::object();
   for (const auto& [name, histogram] : histograms) {
-    nlohmann::json& numbers = json[name] = {histogram.lowest};
-    for (const int64_t count : histogram.counts) numbers.push_back(count);
+    const auto& counts = histogram.counts;
+    const auto has_some = [](int64_t count) { return count > 0; };
+    const auto first = std::ranges::find_if(counts, has_some);
+    auto last = counts.end();
+    while (last != first && *(last - 1) == 0) --last;
+    std::vector<int64_t> numbers = {ValueHistogram::kLowest + (first - counts.begin())};
+    numbers.insert(numbers.end(), first, last);
+    json[name] = std::move(numbers);
   }
   return json;
 }
@@ -25,7 +29,11 @@ std::map<std::string, ValueHistogram> from_json(const nlohmann::json& json) {
   for (const auto& [name, numbers] : json.items()) {
     const auto all = numbers.get<std::vector<int64_t>>();
     if (all.empty()) continue;
-    histograms[name] = {static_cast<int>(all[0]), {all.begin() + 1, all.end()}};
+    auto& counts = histograms[name].counts;
+    const int64_t lowest =
+        std::clamp<int64_t>(all[0], ValueHistogram::kLowest, ValueHistogram::kHighest);
+    auto bin = static_cast<size_t>(lowest - ValueHistogram::kLowest);
+    for (size_t i = 1; i < all.size() && bin < counts.size(); ++i) counts[bin++] = all[i];
   }
   return histograms;
 }
@@ -38,33 +46,18 @@ std::map<std::string, ValueHistogram> from_json(const nlohmann::json& json) {
 ValueHistogram histogram_of(std::span<const float> values, int exponent) {
   std::array<int64_t, 256> by_exponent{};
   for (const float value : values) ++by_exponent[std::bit_cast<uint32_t>(value) >> 23U & 0xFFU];
-  std::array<int64_t, kBins> counts{};
+  ValueHistogram histogram;
   for (int biased = 0; biased < 256; ++biased) {
     const int bin =
         std::clamp(biased - 127 - exponent, ValueHistogram::kLowest, ValueHistogram::kHighest) -
         ValueHistogram::kLowest;
-    counts[static_cast<size_t>(bin)] += by_exponent[static_cast<size_t>(biased)];
+    histogram.counts[static_cast<size_t>(bin)] += by_exponent[static_cast<size_t>(biased)];
   }
-  const auto has_some = [](int64_t count) { return count > 0; };
-  const auto first = std::ranges::find_if(counts, has_some);
-  auto last = counts.end();
-  while (last != first && *(last - 1) == 0) --last;
-  return {ValueHistogram::kLowest + static_cast<int>(first - counts.begin()), {first, last}};
+  return histogram;
 }
 
 void add_histogram(ValueHistogram& sum, const ValueHistogram& more) {
-  if (more.counts.empty()) return;
-  if (sum.counts.empty()) {
-    sum = more;
-    return;
-  }
-  if (more.lowest < sum.lowest) {
-    sum.counts.insert(sum.counts.begin(), static_cast<size_t>(sum.lowest - more.lowest), 0);
-    sum.lowest = more.lowest;
-  }
-  const auto offset = static_cast<size_t>(more.lowest - sum.lowest);
-  sum.counts.resize(std::max(sum.counts.size(), offset + more.counts.size()), 0);
-  for (size_t i = 0; i < more.counts.size(); ++i) sum.counts[offset + i] += more.counts[i];
+  for (size_t i = 0; i < sum.counts.size(); ++i) sum.counts[i] += more.counts[i];
 }
 
 // The scale is a power of two, so the counts are exact.

@@ -1,25 +1,24 @@
 // How large the numbers of a tensor are, counted by powers of two.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "train/parameters.h"
 
 namespace limpid {
 
-// counts[i] numbers have a magnitude in [2^(lowest + i), 2^(lowest + i + 1)). Smaller magnitudes
-// and zeros count in the first bin of all, larger ones in the last one.
+// counts[i] numbers have a magnitude in [2^(kLowest + i), 2^(kLowest + i + 1)). Smaller magnitudes
+// and zeros count in the first bin, larger ones in the last one.
 struct ValueHistogram {
-  static constexpr int kLowest = -40;  // of all bins
+  static constexpr int kLowest = -40;
   static constexpr int kHighest = 9;
 
-  int lowest = 0;               // exponent of counts[0]
-  std::vector<int64_t> counts;  // from the first bin with a number to the last one
+  std::array<int64_t, kHighest - kLowest + 1> counts{};
 };
 
 // Counts of the values divided by 2^exponent, by the exponents of their bits, so it costs one pass
@@ -29,8 +28,9 @@ ValueHistogram histogram_of(std::span<const float> values, int exponent = 0);
 void add_histogram(ValueHistogram& sum, const ValueHistogram& more);
 
 // A line of histograms.jsonl: {"step": …, "weights": {"blk.0.attn_q.weight": [lowest, counts…], …},
-// "gradients": {…}}. Gradients are those that were computed from these weights; only parameters
-// that learn have them.
+// "gradients": {…}}. The counts are those from the first bin with a number to the last one, and
+// `lowest` is the exponent of the first. Gradients are those that were computed from these weights;
+// only parameters that learn have them.
 struct HistogramLine {
   int64_t step = 0;
   std::map<std::string, ValueHistogram> weights;

@@ -68,7 +68,7 @@ const std::vector<Malformed>& cases() {
       {"ArrayOverCap", [](auto& s) { s.metadata[kLast].value = array_value(0, kHuge, "x"); },
        nullptr, "a.nested", "at most"},
       {"ArrayAboveFile", [](auto& s) { s.metadata[kLast].value = array_value(12, 50000, "x"); },
-       nullptr, "a.nested", "50000 f64"},
+       nullptr, "a.nested", "50000 elements of type f64"},
       {"ArrayTooDeep",
        [](auto& s) {
          std::string value = array_value(0, 0, "");

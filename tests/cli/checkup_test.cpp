@@ -10,7 +10,7 @@ namespace {
 // A machine on which nothing deserves a word.
 Checkup healthy() {
   Checkup checkup;
-  checkup.build = {"1.2.3", "Release", "GCC", true, false, ""};
+  checkup.build = {"GCC", true, false, ""};
   checkup.machine.n_cores = 8;
   checkup.machine.memory_bytes = 16'000'000'000;
   checkup.machine.available_bytes = 8'000'000'000;
@@ -19,7 +19,7 @@ Checkup healthy() {
   checkup.governor = "performance";
   checkup.cache.path = "/home/you/.cache/limpid";
   checkup.cache.free_bytes = 10'000'000'000;
-  checkup.model = {"smollm2", "/home/you/.cache/limpid/models/m.gguf", "verified"};
+  checkup.model = {"/home/you/.cache/limpid/models/m.gguf", "verified"};
   return checkup;
 }
 

@@ -256,7 +256,7 @@ TEST(Help, ReadsWhatWasDeclared) {
 TEST(Help, DefaultsStandInParentheses) {
   for (const Command& command : commands()) {
     const DeclaredCommand declared(command);
-    for (const CLI::Option* option : options_of(declared))
+    for (const CLI::Option* option : declared.app->get_options())
       EXPECT_EQ(option->get_description().find('['), std::string::npos)
           << command.name() << ' ' << shown(*option) << ": " << option->get_description();
   }

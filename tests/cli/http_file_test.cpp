@@ -69,14 +69,14 @@ TEST(HttpFetch, WhatProgressThrowsReachesTheCaller) {
   const Server server("hello");
   const TempFolder folder;
   const HttpProgress no_memory = [](uint64_t) -> bool { throw std::bad_alloc(); };
-  EXPECT_THROW(http_fetch(server.request(), folder.path("x"), 5, no_memory, 1), std::bad_alloc);
+  EXPECT_THROW(http_fetch(server.request(), folder.path("x"), 5, no_memory), std::bad_alloc);
 }
 
 TEST(HttpFetch, MoreThanWasAnnouncedIsRefused) {
   const Server server("hello");
   const TempFolder folder;
   const HttpProgress go_on = [](uint64_t) { return true; };
-  EXPECT_THROW(http_fetch(server.request(), folder.path("x"), 4, go_on, 1), ResourceError);
+  EXPECT_THROW(http_fetch(server.request(), folder.path("x"), 4, go_on), ResourceError);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(SamplerSettings, RecommendedOnesCountWhereNoFlagSaysOtherwise) {
 }
 
 TEST(SamplerSettings, OfEveryNamedModelCanBeRead) {
-  for (const NamedModel& model : named_models()) {
+  for (const NamedModel& model : kNamedModels) {
     SamplerOptions sampler;
     EXPECT_NO_THROW(set_samplers(model.sampling, sampler)) << model.name;
   }

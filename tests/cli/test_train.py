@@ -171,8 +171,14 @@ class Runs(Training):
             model = self.folder / name / "step-000000" / "model.safetensors"
             weights = safetensors.numpy.load_file(model)["model.layers.0.mlp.gate_proj.weight"]
             self.assertAlmostEqual(weights.std() / deviation, 1, delta=0.1)
-            written = json.loads(model.with_name("config.json").read_text())
-            self.assertEqual(written["initializer_range"], deviation)
+            copy = self.folder / f"copy-{name}"
+            self.fine("convert", model.parent, copy, "--to", "safetensors")
+            for folder in (model.parent, copy):
+                written = json.loads((folder / "config.json").read_text())
+                self.assertEqual(written["initializer_range"], deviation)
+            gguf = self.folder / f"{name}.gguf"
+            self.fine("convert", copy, gguf, "--to", "gguf")
+            self.assertNotIn("initializer_range", self.fine("inspect", gguf, "--json"))
         for value, problem in ((-1, "not above 0"), (True, "not a number"), (1e40, "above 1e37")):
             self.config.write_text(json.dumps({**CONFIG, "initializer_range": value}))
             err = self.mistake(*self.command("c"))

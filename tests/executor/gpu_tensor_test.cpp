@@ -1,6 +1,7 @@
-// Products of halves (GpuExecutor::Products::kF16): near the reference, and the same bits whichever
-// of the kernels computes a token. OpenCL and the double of CUDA's driver emulate the fragments of
-// tensor cores; what the hardware adds within one can only be tested where there is a GPU.
+// Products of halves (GpuExecutor with DType::kF16): near the reference, and the same bits
+// whichever of the kernels computes a token. OpenCL and the double of CUDA's driver emulate the
+// fragments of tensor cores; what the hardware adds within one can only be tested where there is a
+// GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +20,7 @@ namespace {
 class GpuTensorTest : public testing::GpuTest {
  protected:
   std::unique_ptr<GpuExecutor> make_tensor_gpu() const {
-    return std::make_unique<GpuExecutor>(testing::open_gpu(GetParam()),
-                                         GpuExecutor::Products::kF16);
+    return std::make_unique<GpuExecutor>(testing::open_gpu(GetParam()), DType::kF16);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Gpu, GpuTensorTest, ::testing::ValuesIn(testing::kGpuApis),

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "executor/cpu/block_codes.h"
 #include "executor/cpu/isa.h"
 #include "executor/cpu/packed_weight.h"
 #include "executor/executors.h"
 #include "executor/quantized_cases.h"
+#include "tensor/block_codes.h"
 
 namespace limpid {
 namespace {
@@ -46,7 +46,7 @@ QuantizedHalf quantize_plainly(const float* x) {
 
 // One row times one token, columns in order.
 float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
-  const PackedLayout layout = packed_layout(packed_format(weight.dtype));
+  const PackedLayout layout = packed_layout(weight.dtype);
   const DTypeInfo& info = dtype_info(weight.dtype);
   float acc = 0;
   for (int64_t col = 0; col < weight.shape.cols(); col += layout.scale_cols) {

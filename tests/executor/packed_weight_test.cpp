@@ -43,7 +43,7 @@ float half_at(const uint8_t* super, int offset, int i) {
 
 // Row `row`, in packed order, as the formulas of quantized_linear.h read it.
 std::vector<float> unpacked_row(const PackedWeight& weight, int64_t row) {
-  const PackedLayout layout = packed_layout(weight.format());
+  const PackedLayout layout = packed_layout(weight.dtype());
   std::vector<float> values(static_cast<size_t>(weight.cols()));
   const int r = static_cast<int>(row % kGroupRows);
   const auto* group = reinterpret_cast<const uint8_t*>(weight.data()) +

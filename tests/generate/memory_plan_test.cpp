@@ -155,7 +155,6 @@ INSTANTIATE_TEST_SUITE_P(Gpu, MemoryPlanOfGpus, ::testing::ValuesIn(testing::kGp
 
 // Products of halves take the memory of an activation, so the plan is the same.
 TEST_P(MemoryPlanOfGpus, IsWhatIsAllocated) {
-  using Products = GpuExecutor::Products;
   for (const auto& [family, dtype] : kPlanned) {
     for (const int64_t n_layers : {1, 3, 4}) {
       const bool is_q8_0 = dtype == DType::kQ8_0;
@@ -164,7 +163,7 @@ TEST_P(MemoryPlanOfGpus, IsWhatIsAllocated) {
       uint64_t n_bytes = 0;
       Devices devices{std::make_unique<GpuExecutor>(
                           std::make_unique<CountingDevice>(testing::open_gpu(GetParam()), n_bytes),
-                          is_q8_0 ? Products::kF16 : Products::kF32),
+                          is_q8_0 ? DType::kF16 : DType::kF32),
                       make_cpu_executor({2, ""}), GetParam(), "cpu"};
       const MemoryPlan plan =
           make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);

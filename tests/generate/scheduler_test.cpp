@@ -139,7 +139,7 @@ class UnansweredPrompt final : public Task {
   int64_t n_done() const { return n_stored_; }
 
  private:
-  void on_row(int64_t, std::span<const float>) override {}
+  void on_row(int64_t, const StepRow&) override {}
   void on_stop(std::exception_ptr) override {}
 };
 

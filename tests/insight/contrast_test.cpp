@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "insight/probed_model.h"
 #include "limpid/error.hpp"
@@ -70,8 +71,7 @@ TEST(Contrast, PatchingPutsTheOtherRunThere) {
     Edit edit = edit_of(probed, "L2");
     const auto values =
         values_of_parts(*probed.model, *probed.probe, std::vector{edit.part}, source);
-    for (int64_t t = 0; t < std::ssize(source); ++t)
-      edit.at[t] = {values[0].begin() + t * 64, values[0].begin() + (t + 1) * 64};
+    for (int64_t t = 0; t < std::ssize(source); ++t) edit.at[t] = values[0][static_cast<size_t>(t)];
     return contrast_of(probed, {edit});
   };
   EXPECT_EQ(patch(kIds).first_layer(), 3);
@@ -98,9 +98,9 @@ TEST(Contrast, KeepsTheChangesOfEachToken) {
         .changes;
   };
   const auto logits = [&](std::vector<Edit> edits) {
-    set_edits(*probed.model, *probed.probe, std::move(edits));
+    set_edits(*probed.probe, std::move(edits));
     auto result = testing::run_in_chunks(*probed.model, kIds, kIds.size());
-    set_edits(*probed.model, *probed.probe, {});
+    set_edits(*probed.probe, {});
     return result;
   };
   const std::vector<float> before = logits({});
@@ -163,14 +163,21 @@ TEST(Contrast, OfTwoModels) {
 TEST(ModelPart, IsReadFromItsName) {
   const ProbedModel probed(shape_of("llama"));
   const DecoderSpec& spec = probed.model->spec();
-  for (const char* name : {"L0", "L2.attn", "L1.mlp", "L2.H3"})
-    EXPECT_EQ(model_part(name, spec).name(), name);
+  const auto read = [&](const char* name) {
+    const ModelPart part = model_part(name, spec);
+    return std::tuple(part.place, part.layer, part.first_column, part.n_columns);
+  };
+  const int64_t width = spec.head_dim;
+  EXPECT_EQ(read("L0"), std::tuple(Place::kFfnResidual, 0, 0, -1));
+  EXPECT_EQ(read("L2.attn"), std::tuple(Place::kAttnOutput, 2, 0, -1));
+  EXPECT_EQ(read("L1.mlp"), std::tuple(Place::kFfnOutput, 1, 0, -1));
+  EXPECT_EQ(read("L2.H3"), std::tuple(Place::kAttnHeads, 2, 3 * width, width));
   for (const auto& [name, own] : {std::pair("L1.attn_output", "L1.attn"),
                                   {"blk.2.ffn_output", "L2.mlp"},
                                   {"blk.0.ffn_residual", "L0"},
                                   {"L2.attention", "L2.attn"},
                                   {"blk.1.H3", "L1.H3"}})
-    EXPECT_EQ(model_part(name, spec).name(), own);
+    EXPECT_EQ(read(name), read(own));
   for (const char* name :
        {"", "L", "3", "L3", "L1.H4", "L1.h2", "L1.", "L-1", "L1.mlp2", "H3", "L1 .mlp"})
     EXPECT_THROW(model_part(name, spec), ArgumentError) << name;

@@ -197,7 +197,7 @@ TEST(ExplanationJson, NamesTokensAndSumsParts) {
   const HostilePage hostile;
   const auto json = explanation_to_json(hostile.explanation, hostile.tokenizer.get());
   EXPECT_EQ(json["tokens"][1]["text"], kHostile[1]);
-  EXPECT_TRUE(json["surprise_bits"][0].is_null());
+  EXPECT_TRUE(json["surprise_bits"].dump().starts_with("[null,"));
   EXPECT_NEAR(json["parts"][3]["sum"].get<double>(), json["parts"][3]["logit"].get<double>(), 1e-4);
   EXPECT_EQ(json["attention"].size(), 8U);
   EXPECT_EQ(json["norms"][0]["layer"], -1);

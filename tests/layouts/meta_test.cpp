@@ -72,7 +72,7 @@ std::vector<Part> parts_of(const Checkpoint& tiny, int64_t i, int64_t n,
                            Embedding embedding = Embedding::kRows) {
   std::vector<Part> parts;
   for (const std::string& ours : tiny.tensor_order) {
-    const std::string name = *their_name(meta_name_table(), ours);
+    const std::string name = *their_name(kMetaNames, ours);
     const TensorView& whole = *tiny.find(ours);
     if (n == 1 || whole.shape.rank() == 1) {
       parts.push_back({name, whole.dtype, whole.shape, bytes_of(whole)});

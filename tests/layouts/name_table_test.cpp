@@ -12,7 +12,7 @@ constexpr NameRule kRules[] = {
     {"h.{}.attn.c_attn.*", "blk.{}.attn_qkv.*", TensorTransform::kTransposed},
     {"h.{}.ln_1.weight", "blk.{}.attn_norm.weight"},
 };
-constexpr std::string_view kLeft[] = {"h.{}.attn.masked_bias"};
+constexpr UnusedRule kLeft[] = {{"h.{}.attn.masked_bias"}};
 constexpr OptionalPrefix kPrefixes[] = {{"_orig_mod."}, {"transformer."}, {"blocks.", "h."}};
 constexpr NameTable kTable{kRules, kLeft, kPrefixes};
 

@@ -103,7 +103,7 @@ inline void write_meta_weights(const std::string& path) {
   std::vector<TorchEntry> entries;
   for (const std::string& name : tiny->tensor_order) {
     const TensorView& tensor = *tiny->find(name);
-    entries.push_back({*their_name(meta_name_table(), name), tensor.dtype, tensor.shape});
+    entries.push_back({*their_name(kMetaNames, name), tensor.dtype, tensor.shape});
   }
   TorchWriter writer(path, std::move(entries));
   for (const std::string& name : tiny->tensor_order) {

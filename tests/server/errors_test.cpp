@@ -69,7 +69,8 @@ TEST(ServerErrors, AnErrorMayHaveHeadersOfItsOwn) {
 
 TEST(ServerErrors, EventsAreOneLine) {
   EXPECT_EQ(sse_event({{"a", "b\nc"}}), "data: {\"a\":\"b\\nc\"}\n\n");
-  EXPECT_EQ(sse_event("e", {{"a", "\xff"}}), "event: e\ndata: {\"a\":\"\xEF\xBF\xBD\"}\n\n");
+  EXPECT_EQ(sse_event("e", {{"a", "\xff"}}),
+            "event: e\ndata: {\"type\":\"e\",\"a\":\"\xEF\xBF\xBD\"}\n\n");
 }
 
 }  // namespace

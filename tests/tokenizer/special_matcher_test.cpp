@@ -60,10 +60,16 @@ Parts parts_of(const SpecialMatcher& matcher, const std::string& text, const Spe
                const MayHold& may_hold) {
   Parts parts;
   SpecialMatcher::Work work;
-  matcher.partition(
-      text, allowed, may_hold, work,
-      [&](std::string_view stretch) { parts.emplace_back(-1, stretch); },
-      [&](TokenId id) { parts.emplace_back(id, ""); });
+  size_t from = 0;
+  const auto add_text = [&](size_t to) {
+    if (to > from) parts.emplace_back(-1, text.substr(from, to - from));
+  };
+  matcher.for_each_match(text, allowed, may_hold, work, [&](TokenId id, size_t begin, size_t end) {
+    add_text(begin);
+    parts.emplace_back(id, "");
+    from = end;
+  });
+  add_text(text.size());
   return parts;
 }
 

@@ -127,7 +127,7 @@ TEST(BpeTrainer, LearnsWhatCountingAnewLearns) {
     count.pre_tokenizer = pre_tokenizer;
     count.n_threads = 1;
     const TrainingText one{"text", text};
-    bpe::MergeLearner learner(bpe::count_words({&one, 1}, count).counts, byte_ids, least_count,
+    bpe::MergeLearner learner(bpe::count_words({&one, 1}, count), byte_ids, least_count,
                               kMergesExpected[seed / 4 % 4]);
     SlowLearner slow(text, pre_tokenizer);
     for (uint32_t merged = 256;; ++merged) {
@@ -146,7 +146,7 @@ TEST(BpeTrainer, LearnsWhatCountingAnewLearns) {
 std::map<std::string, uint64_t> counts_of(const std::string& text, bpe::CountOptions options) {
   const TrainingText one{"text", text};
   std::map<std::string, uint64_t> counts;
-  bpe::count_words({&one, 1}, options).counts.for_each([&](std::string_view word, uint64_t n) {
+  bpe::count_words({&one, 1}, options).for_each([&](std::string_view word, uint64_t n) {
     EXPECT_TRUE(counts.emplace(word, n).second) << word;
   });
   return counts;
@@ -184,9 +184,9 @@ TEST(BpeTrainer, DividesTextsWithoutChangingTheirWords) {
 TEST(BpeTrainer, CountsTextsApart) {
   const std::vector<TrainingText> texts = {{"a", "ab"}, {"b", ""}, {"c", "ab ab"}};
   const auto counted = bpe::count_words(texts, {});
-  EXPECT_EQ(counted.n_words, 3U);
+  EXPECT_EQ(counted.n_words(), 3U);
   std::map<std::string, uint64_t> counts;
-  counted.counts.for_each([&](std::string_view word, uint64_t n) { counts.emplace(word, n); });
+  counted.for_each([&](std::string_view word, uint64_t n) { counts.emplace(word, n); });
   EXPECT_EQ(counts, (std::map<std::string, uint64_t>{{"ab", 2}, {" ab", 1}}));
 }
 

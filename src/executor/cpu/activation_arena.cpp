@@ -91,7 +91,7 @@ int32_t ActivationArena::take(int64_t n_floats) {
   }
   const int32_t id = free_slots_.back();
   free_slots_.pop_back();
-  slots_[static_cast<size_t>(id)] = {reinterpret_cast<float*>(found->begin), *size};
+  slots_[static_cast<size_t>(id)] = {found->begin, *size};
   found->begin += *size;
   found->size -= *size;
   if (found->size == 0) free_.erase(found);
@@ -102,11 +102,11 @@ int32_t ActivationArena::take(int64_t n_floats) {
 }
 
 void ActivationArena::give(int32_t id) noexcept {
-  const Slot slot = slots_[static_cast<size_t>(id)];
+  const Range& slot = slots_[static_cast<size_t>(id)];
   free_slots_.push_back(id);
   --n_taken_;
   bytes_taken_ -= slot.size;
-  free_range({reinterpret_cast<std::byte*>(slot.data), slot.size});
+  free_range(slot);
 }
 
 void ActivationArena::free_range(Range range) noexcept {

@@ -33,7 +33,9 @@ class ActivationArena {
   // when more is taken than was reserved.
   int32_t take(int64_t n_floats);
   void give(int32_t id) noexcept;
-  float* data(int32_t id) const { return slots_[static_cast<size_t>(id)].data; }
+  float* data(int32_t id) const {
+    return reinterpret_cast<float*>(slots_[static_cast<size_t>(id)].begin);
+  }
 
   int64_t n_taken() const { return n_taken_; }
   // The most that was taken at once so far.
@@ -46,16 +48,12 @@ class ActivationArena {
     std::byte* begin;
     uint64_t size;
   };
-  struct Slot {
-    float* data;
-    uint64_t size;
-  };
   void add_piece(uint64_t n_bytes);
   void free_range(Range range) noexcept;
 
   std::vector<Range> pieces_;
-  std::vector<Range> free_;  // by address; neighbours merged
-  std::vector<Slot> slots_;
+  std::vector<Range> free_;          // by address; neighbours merged
+  std::vector<Range> slots_;         // taken, by id
   std::vector<int32_t> free_slots_;  // last one is taken next
   int64_t n_taken_ = 0;
   uint64_t bytes_taken_ = 0;

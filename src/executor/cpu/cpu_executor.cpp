@@ -72,9 +72,7 @@ uint64_t CpuExecutor::weight_bytes(const WeightSource& source) const {
 
 Weight CpuExecutor::load_weight(const WeightSource& source) {
   const TensorView& tensor = source.tensor;
-  const bool paired = source.row_order == RowOrder::kInterleavedPairs;
-  LoadedWeight loaded{source.name, source.use, tensor, {},
-                      {},          {},         {},     paired ? source.head_dim : 0};
+  LoadedWeight loaded{source};
   if (source.use == WeightUse::kVector) {
     loaded.vector = decode_vector(source);
     weights_.push_back(std::move(loaded));
@@ -88,7 +86,12 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   } else if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
     loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, pool_);
   } else if (is_matrix(source.use) && !is_plain_float(tensor.dtype)) {
-    loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
+    const auto cols = static_cast<size_t>(tensor.shape.cols());
+    loaded.decoded = Tensor(DType::kF32, tensor.shape);
+    for (int64_t row = 0; row < tensor.shape.rows(); ++row) {
+      decode_row(tensor.dtype, loaded.rows.row(row),
+                 loaded.decoded.f32().subspan(static_cast<size_t>(row) * cols, cols));
+    }
     loaded.tensor = loaded.decoded;
     loaded.rows = StoredRows(loaded.tensor);
   }

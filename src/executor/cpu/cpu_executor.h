@@ -60,15 +60,12 @@ class CpuExecutor final : public Executor {
 
  private:
   friend class CpuGradients;
-  struct LoadedWeight {
-    std::string name;
-    WeightUse use;
-    TensorView tensor;                 // dtype and shape of `rows`; of a vector, the file's
-    StoredRows rows;                   // in the file, or in `decoded`
-    Tensor decoded;                    // of a plain type that no kernel reads
-    PackedWeight packed;               // of a quantised type, unless it stays in the file
-    std::vector<float> vector;         // WeightUse::kVector
-    int64_t interleaved_head_dim = 0;  // > 0: rows are interleaved pairs
+  // `tensor` has the dtype and the shape of `rows`; of a vector, those of the file.
+  struct LoadedWeight : WeightSource {
+    StoredRows rows{};            // in the file, or in `decoded`
+    Tensor decoded{};             // of a plain type that no kernel reads
+    PackedWeight packed{};        // of a quantised type, unless it stays in the file
+    std::vector<float> vector{};  // WeightUse::kVector
   };
   // Tokens [begin, end) of one sequence that attention takes together.
   struct TokenTile {

@@ -52,7 +52,7 @@ void CpuGradients::fill_with_zeros(std::span<float> x) {
 void CpuGradients::refresh(const Weight& weight) {
   LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
   if (loaded.use != WeightUse::kVector) return;  // matrices are read where they are
-  loaded.vector = decode_vector({loaded.name, loaded.tensor, loaded.use});
+  loaded.vector = decode_vector(loaded);
 }
 
 void CpuGradients::round_weight(std::span<const float> values, DType dtype, std::byte* rounded) {

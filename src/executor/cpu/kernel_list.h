@@ -17,7 +17,7 @@ LIMPID_KERNEL(void, pack_tokens,
               (DType products, const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
                int64_t token_end, float* packed))
 
-// The product of int8 activations and packed weights, of task.format.
+// The product of int8 activations and packed weights, of task.dtype.
 LIMPID_KERNEL(void, linear_quantized, (const LinearTask& task))
 
 // Quantises activations x [n_tokens, cols] to int8, with a scale per 16 columns. If a value of a

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "executor/check_shapes.h"
-#include "executor/cpu/block_codes.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {
@@ -162,7 +161,7 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
   task.type = weight.tensor.dtype;
   task.products = products_of(projection.weight);
   task.cols = projection.weight.cols;
-  task.interleaved_head_dim = weight.interleaved_head_dim;
+  if (weight.row_order == RowOrder::kInterleavedPairs) task.interleaved_head_dim = weight.head_dim;
   task.x = x;
   task.n_tokens = n_tokens;
   task.y = groups.y;
@@ -183,18 +182,16 @@ void CpuExecutor::linear_groups(const LinearInput& input, const Projection& proj
 void CpuExecutor::linear_in_file(const LoadedWeight& weight, LinearTask task,
                                  const GroupRange& groups, int thread) {
   const TensorView& tensor = weight.tensor;
-  const RowOrder order =
-      weight.interleaved_head_dim > 0 ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
   const auto n_bytes = static_cast<size_t>(packed_group_bytes(tensor));
   std::byte* packed = packing_scratch_.data() + static_cast<size_t>(thread) * n_bytes;
-  task.format = packed_format(tensor.dtype);
+  task.dtype = tensor.dtype;
   task.weight = packed;
   task.cols = tensor.shape.cols();
   task.group_begin = 0;
   task.group_end = 1;
   const float* bias = task.bias;
   for (int64_t group = groups.begin; group < groups.end; ++group) {
-    pack_groups(tensor, order, weight.interleaved_head_dim, group, group + 1, packed);
+    pack_groups(tensor, weight.row_order, weight.head_dim, group, group + 1, packed);
     const int64_t row = group * kGroupRows;
     task.rows = std::min<int64_t>(kGroupRows, tensor.shape.rows() - row);
     task.y = groups.y + (row - groups.first_row);

@@ -10,10 +10,27 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "executor/cpu/block_codes.h"
+#include "tensor/block_codes.h"
+#include "tensor/blocks.h"
 
 namespace limpid {
 namespace {
+
+constexpr bool levels_are_those_of_the_file() {
+  for (size_t i = 0; i < kIq4Levels.size(); ++i) {
+    if (kLevels[i] != kIq4Levels[i] + 128 || kLevels[i] != kLowDigits[i] + 16 * kHighDigits[i])
+      return false;
+  }
+  return true;
+}
+static_assert(levels_are_those_of_the_file());
+
+PackedLayout layout_of(DType dtype) {
+  LIMPID_CHECK(UnsupportedError, is_quantized(dtype),
+               "[PackedWeight] {} is not a block-quantised type; use it as it is",
+               dtype_info(dtype).name);
+  return packed_layout(dtype);
+}
 
 // Writes kBits bits of each of a row's 32 codes, from bit `shift` on, to 4 kBits bytes: 8 / kBits
 // groups of four codes, one above the other, to four bytes. Two groups at a time: the upper half of
@@ -87,13 +104,13 @@ void write_super_block(const PackedLayout& layout, const RowCodes& rows, uint8_t
 }  // namespace
 
 int64_t packed_group_bytes(const TensorView& source) {
-  return packed_group_bytes(packed_layout(packed_format(source.dtype)), source.shape.cols());
+  return packed_group_bytes(layout_of(source.dtype), source.shape.cols());
 }
 
 void pack_groups(const TensorView& source, RowOrder row_order, int64_t head_dim, int64_t begin,
                  int64_t end, std::byte* packed) {
   const bool permuted = row_order == RowOrder::kInterleavedPairs;
-  const PackedLayout layout = packed_layout(packed_format(source.dtype));
+  const PackedLayout layout = layout_of(source.dtype);
   const DTypeInfo& info = dtype_info(source.dtype);
   const TakeApart take = take_apart(source.dtype);
   const int64_t cols = source.shape.cols();
@@ -127,7 +144,7 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
     : data_(packed_bytes(source)),
       rows_(source.shape.rows()),
       cols_(source.shape.cols()),
-      format_(packed_format(source.dtype)) {
+      dtype_(source.dtype) {
   pool.for_ranges(n_groups(), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
     pack_groups(source, row_order, head_dim, begin, end,
                 data_.data() + begin * packed_group_bytes(source));
@@ -136,8 +153,8 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
 
 LinearTask PackedWeight::task(int64_t first_group) const {
   LinearTask task;
-  task.format = format_;
-  task.weight = data() + first_group * packed_group_bytes(packed_layout(format_), cols_);
+  task.dtype = dtype_;
+  task.weight = data() + first_group * packed_group_bytes(packed_layout(dtype_), cols_);
   task.rows = rows_ - first_group * kGroupRows;
   task.cols = cols_;
   task.group_end = n_groups() - first_group;

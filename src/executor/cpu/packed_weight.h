@@ -37,7 +37,7 @@ class PackedWeight {
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   int64_t n_groups() const { return (rows_ + kGroupRows - 1) / kGroupRows; }
-  PackedFormat format() const { return format_; }
+  DType dtype() const { return dtype_; }
   const std::byte* data() const { return data_.data(); }
   uint64_t n_bytes() const { return data_.size(); }
 
@@ -49,7 +49,7 @@ class PackedWeight {
   AlignedBuffer data_;
   int64_t rows_ = 0;
   int64_t cols_ = 0;
-  PackedFormat format_ = PackedFormat::kQ8_0;
+  DType dtype_ = DType::kQ8_0;
 };
 
 }  // namespace limpid

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tensor/code_form.h"
+
 namespace limpid {
 
 // ---- weights ------------------------------------------------------------------------------------
@@ -15,22 +17,6 @@ namespace limpid {
 inline constexpr int kGroupRows = 16;   // rows that a packed weight interleaves
 inline constexpr int kScaleBlock = 32;  // columns of a block
 inline constexpr int kHalfBlock = 16;   // activations that share a scale
-
-// The layouts in memory. Each is named after the file type that is packed into it.
-enum class PackedFormat : uint8_t {
-  kQ4_0,    // 4-bit codes less 8, f16 scale per 32
-  kQ4_1,    // 4-bit codes, f16 scale and minimum per 32
-  kQ4_K,    // 4-bit codes, u8 scale and minimum per 32, f16 factors of both per 256
-  kIQ4_NL,  // 4-bit codes of levels, f16 scale per 32
-  kIQ4_XS,  // 4-bit codes of levels, i8 scale per 32, its f16 factor per 256
-  kQ2_K,    // 2-bit codes, u8 scale and minimum per 16, f16 factors of both per 256
-  kQ3_K,    // 2 + 1 bit codes less 4, i8 scale per 16, its f16 factor per 256
-  kQ5_0,    // 4 + 1 bit codes less 16, f16 scale per 32
-  kQ5_1,    // 4 + 1 bit codes, f16 scale and minimum per 32
-  kQ5_K,    // 4 + 1 bit codes, u8 scale and minimum per 32, f16 factors of both per 256
-  kQ6_K,    // 4 + 2 bit codes less 32, i8 scale per 16, its f16 factor per 256
-  kQ8_0,    // 8-bit codes less 128, f16 scale per 32
-};
 
 // The 16 levels of the IQ4 formats, and 128 more: each code is replaced by its level before it is
 // multiplied. In hexadecimal, because some kernels multiply the digits.
@@ -63,74 +49,34 @@ static constexpr uint8_t kHighDigits[16] = {0x0, 0x1, 0x2, 0x3, 0x4, 0x5, 0x6, 0
 // 128 + 128 bytes of integer scales and minima (8 blocks x 16 rows), and 8 x 256 bytes of codes:
 // 2,368 bytes, of which a row group has 8. The file has 16 x 144 = 2,304 bytes for them: scales of
 // 6 bits become bytes.
-struct PackedLayout {
-  int cols;             // columns of a superblock: 64 or 256
-  int n_blocks;         // cols / 32
-  int scale_cols;       // columns that share a scale: 16 or 32
-  int low_bits;         // of a code: 2, 4 or 8
-  int high_bits;        // 0, 1 or 2
-  bool has_levels;      // codes are those of kLevels
-  int zero;             // subtracted from each code, or from its level
-  bool scales_are_f16;  // an f16 per scale; else an integer times the superblock's f16
-  bool has_minimum;
-  int scale_offset;        // f16 [n][16]: the scales, or the one factor of the integer scales
-  int minimum_offset;      // f16, likewise
-  int int_scale_offset;    // u8 or i8 [n][16]
-  int int_minimum_offset;  // u8 [n][16]
-  int codes_offset;
-  int code_block_bytes;  // of a block's codes
-  int n_bytes;           // of a superblock; a multiple of 64
+struct PackedLayout : CodeForm {
+  int cols = 0;                // columns of a superblock: 64 or 256
+  int n_blocks = 0;            // cols / 32
+  int scale_offset = 0;        // f16 [n][16]: the scales, or the one factor of the integer scales
+  int minimum_offset = 0;      // f16, likewise
+  int int_scale_offset = 0;    // u8 or i8 [n][16]
+  int int_minimum_offset = 0;  // u8 [n][16]
+  int codes_offset = 0;
+  int code_block_bytes = 0;  // of a block's codes
+  int n_bytes = 0;           // of a superblock; a multiple of 64
 };
 
-static constexpr PackedLayout make_packed_layout(int low_bits, int high_bits, int zero,
-                                                 bool scales_are_f16, int scale_cols,
-                                                 bool has_minimum, bool has_levels = false) {
-  PackedLayout l{};
-  l.cols = scales_are_f16 ? 64 : 256;
+// Of a quantised type.
+static constexpr PackedLayout packed_layout(DType dtype) {
+  PackedLayout l{code_form(dtype)};
+  l.cols = l.scales_are_f16 ? 64 : 256;
   l.n_blocks = l.cols / kScaleBlock;
-  l.code_block_bytes = 64 * (low_bits + high_bits);
-  l.scale_cols = scale_cols;
-  l.low_bits = low_bits;
-  l.high_bits = high_bits;
-  l.has_levels = has_levels;
-  l.zero = zero;
-  l.scales_are_f16 = scales_are_f16;
-  l.has_minimum = has_minimum;
-  const int f16_bytes = (scales_are_f16 ? l.cols / scale_cols : 1) * kGroupRows * 2;
-  const int int_bytes = scales_are_f16 ? 0 : l.cols / scale_cols * kGroupRows;
-  int at = 0;
-  l.scale_offset = at;
-  at += f16_bytes;
-  l.minimum_offset = at;
-  if (has_minimum) at += f16_bytes;
-  at = (at + 63) / 64 * 64;
-  l.int_scale_offset = at;
-  at += int_bytes;
-  l.int_minimum_offset = at;
-  if (has_minimum) at += int_bytes;
-  l.codes_offset = at;
-  at += l.n_blocks * l.code_block_bytes;
-  l.n_bytes = at;
+  l.code_block_bytes = 64 * (l.low_bits + l.high_bits);
+  const int n_scales = l.cols / l.scale_cols;
+  const int f16_bytes = (l.scales_are_f16 ? n_scales : 1) * kGroupRows * 2;
+  const int int_bytes = l.scales_are_f16 ? 0 : n_scales * kGroupRows;
+  const int n_each = l.has_minimum ? 2 : 1;
+  l.minimum_offset = f16_bytes;
+  l.int_scale_offset = (n_each * f16_bytes + 63) / 64 * 64;
+  l.int_minimum_offset = l.int_scale_offset + int_bytes;
+  l.codes_offset = l.int_scale_offset + n_each * int_bytes;
+  l.n_bytes = l.codes_offset + l.n_blocks * l.code_block_bytes;
   return l;
-}
-
-static constexpr PackedLayout packed_layout(PackedFormat format) {
-  constexpr PackedLayout kLayouts[] = {
-      // in the order of PackedFormat
-      make_packed_layout(4, 0, 8, true, 32, false),
-      make_packed_layout(4, 0, 0, true, 32, true),
-      make_packed_layout(4, 0, 0, false, 32, true),
-      make_packed_layout(4, 0, 128, true, 32, false, true),
-      make_packed_layout(4, 0, 128, false, 32, false, true),
-      make_packed_layout(2, 0, 0, false, 16, true),
-      make_packed_layout(2, 1, 4, false, 16, false),
-      make_packed_layout(4, 1, 16, true, 32, false),
-      make_packed_layout(4, 1, 0, true, 32, true),
-      make_packed_layout(4, 1, 0, false, 32, true),
-      make_packed_layout(4, 2, 32, false, 16, false),
-      make_packed_layout(8, 0, 128, true, 32, false),
-  };
-  return kLayouts[static_cast<int>(format)];
 }
 
 // Bytes of one row group of `cols` columns.
@@ -179,7 +125,7 @@ static constexpr int64_t quantized_activations_bytes(int64_t n_tokens, int64_t c
 // [group_begin, group_end). `weight` is PackedWeight::data(), `x` what quantize_activations wrote;
 // y [n_tokens, rows] f32 with rows y_stride floats apart; bias f32 [rows] or null.
 struct LinearTask {
-  PackedFormat format = PackedFormat::kQ8_0;  // of `weight`
+  DType dtype = DType::kQ8_0;  // of `weight`
   const std::byte* weight = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;

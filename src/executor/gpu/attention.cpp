@@ -78,10 +78,8 @@ void GpuExecutor::reserve_parts() {
   int64_t n_parts = attention_parts(kSpanPositions);
   if (has_tensor_heads_) n_parts = std::max(n_parts, attention_parts(kKvBlock));
   if (n_parts == 1) return;
-  const uint64_t n_bytes = part_bytes(inputs_.n_tokens() * n_parts, widest_, least_head_dim_);
-  if (parts_ && parts_->n_bytes() >= n_bytes) return;
-  parts_.reset();  // first, because both together are not planned
-  parts_ = device_->allocate(n_bytes, "parts of attention");
+  make_room(parts_, part_bytes(inputs_.n_tokens() * n_parts, widest_, least_head_dim_),
+            "parts of attention");
 }
 
 // Takes the rotations of q and k when they wait and turn by the same angles: the launch that puts
@@ -93,7 +91,7 @@ GpuExecutor::Appended GpuExecutor::take_appended(const Activation& q, const Acti
       all[0].table != all[1].table || all[0].head_dim != head_dim || all[1].head_dim != head_dim)
     return {&buffer(q), &buffer(k), &buffer(q), 0, &buffer(q), &buffer(k)};
   const Angles& table = rope_tables_[static_cast<size_t>(all[0].table)];
-  const Appended appended{all[0].x, all[1].x, table.device.get(), static_cast<int32_t>(table.n_rot),
+  const Appended appended{all[0].x, all[1].x, table.device.get(), gpu::as_int(table.n_rot),
                           all[0].y, all[1].y};
   waiting_.rotations.clear();
   return appended;
@@ -107,9 +105,8 @@ void GpuExecutor::append(const AttentionKernels& kernels, const Activation& q, c
   const int64_t n = (2 * shape.n_kv_heads + of_q) * shape.head_dim;  // of a token
   launch(*kernels.append, gpu::cover_rows(k.rows(), gpu::groups(n, kAppended), kItems), *appended.k,
          buffer(v), storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
-         lists_.table_begin, static_cast<int32_t>(layer),
-         static_cast<int32_t>(storage.layout().n_layers), static_cast<int32_t>(shape.n_kv_heads),
-         static_cast<int32_t>(shape.head_dim), *appended.q, static_cast<int32_t>(of_q),
+         lists_.table_begin, gpu::as_int(layer), gpu::as_int(storage.layout().n_layers),
+         gpu::as_int(shape.n_kv_heads), gpu::as_int(shape.head_dim), *appended.q, gpu::as_int(of_q),
          *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
   appended.q = &buffer(q);
   appended.n_rot = -1;  // done
@@ -123,10 +120,10 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   const AttentionKernels& kernels =
       attention_kernels(layout.k_dtype, layout.v_dtype, shape.head_dim);
   const bool on_tensor_cores = has_tensor_attention(shape.head_dim);
-  const auto n_tokens = static_cast<int32_t>(q.rows());
-  const auto n_heads = static_cast<int32_t>(shape.n_heads);
-  const auto n_kv_heads = static_cast<int32_t>(shape.n_kv_heads);
-  const auto head_dim = static_cast<int32_t>(shape.head_dim);
+  const auto n_tokens = gpu::as_int(q.rows());
+  const auto n_heads = gpu::as_int(shape.n_heads);
+  const auto n_kv_heads = gpu::as_int(shape.n_kv_heads);
+  const auto head_dim = gpu::as_int(shape.head_dim);
   const auto n_sequences = static_cast<int64_t>(inputs_.block_table_begin.size()) - 1;
   // Before the rotations are taken, so that it does not get the memory of what they read.
   Activation out = allocate(q.rows(), q.cols());
@@ -140,8 +137,7 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   const auto fits = [&](const AttentionKernels::Attend& attend) {
     return on_tensor_cores || attend.rows * shape.head_dim <= kMostState;
   };
-  const auto n_parts =
-      static_cast<int32_t>(attention_parts(on_tensor_cores ? kKvBlock : kSpanPositions));
+  const auto n_parts = gpu::as_int(attention_parts(on_tensor_cores ? kKvBlock : kSpanPositions));
   const auto largest = std::find_if(kernels.attend.rbegin(), kernels.attend.rend() - 1, fits);
   const int64_t n_at_once = kGroupsOfUnit * device_->info().n_units;
   const Tiling tiling = !on_tensor_cores && n_tokens * n_parts * shape.n_heads <= n_at_once
@@ -156,9 +152,9 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   const gpu::Grid grid = {of_tokens * n_parts * of_heads, 1, attend->items};
   launch(*attend->kernel, grid, *appended.q, storage.buffer(), *step_, lists_.positions,
          lists_.sequences, lists_.table, lists_.table_begin, buffer(out), parts, n_tokens,
-         static_cast<int32_t>(layer), static_cast<int32_t>(layout.n_layers), n_kv_heads, group,
-         head_dim, static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale, *appended.k,
-         buffer(v), *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
+         gpu::as_int(layer), gpu::as_int(layout.n_layers), n_kv_heads, group, head_dim,
+         gpu::as_int(tiling.tokens_of_group), n_parts, shape.scale, *appended.k, buffer(v),
+         *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
   if (n_parts > 1) {
     const gpu::Grid cover_heads = {q.rows() * n_heads, 1, kItems};
     const gpu::Grid cover_elements = gpu::cover_rows(q.rows(), q.cols(), kItems);

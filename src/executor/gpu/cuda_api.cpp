@@ -190,6 +190,7 @@ class CudaDevice final : public Device {
   }
   std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
     make_current();
+    n_bytes = std::max<uint64_t>(n_bytes, 1);
     Address address = 0;
     check(cu_.allocate(&address, n_bytes), "cuMemAlloc",
           fmt::format("{} bytes for {}", n_bytes, purpose));

@@ -1,27 +1,23 @@
-// A shared library that is loaded when it is needed, and may be absent.
+// Functions of a shared library that is loaded when it is needed, and may be absent.
 #pragma once
+
+#include <dlfcn.h>
 
 #include <span>
 #include <string>
 
 namespace limpid::gpu {
 
-class DynamicLibrary {
- public:
-  // Loads the first of these names that the system's loader finds; if it finds none, error() says
-  // why. A library stays loaded until the process ends, because drivers start threads that run its
-  // code.
-  explicit DynamicLibrary(std::span<const char* const> names);
-
-  explicit operator bool() const { return handle_ != nullptr; }
-  const std::string& error() const { return error_; }
-  // Null for one that the library lacks.
-  void* symbol(const char* name) const;
-
- private:
-  void* handle_ = nullptr;
-  std::string error_;
-};
+// Loads the first of these names that the system's loader finds; if it finds none: null, and `why`.
+// A library stays loaded until the process ends, because drivers start threads that run its code.
+inline void* open_library(std::span<const char* const> names, std::string& why) {
+  for (const char* name : names) {
+    if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+    const char* error = ::dlerror();
+    if (why.empty() && error != nullptr) why = error;
+  }
+  return nullptr;
+}
 
 // The functions of a library, or why they cannot be used.
 template <class Functions>
@@ -48,17 +44,16 @@ template <class Functions, class FindAll>
 LoadedFunctions<Functions> load_functions(std::span<const char* const> names,
                                           const LibraryWords& words, FindAll find_all) {
   LoadedFunctions<Functions> loaded;
-  const DynamicLibrary library(names);
-  const char* missing = nullptr;
-  find_all(loaded.functions, [&]<class Function>(const char* name, Function*& function) {
-    function = reinterpret_cast<Function*>(library.symbol(name));
-    if (function == nullptr) missing = name;
-  });
-  if (!library) {
-    loaded.problem = words.what + " is not installed (" + library.error() + ")" + words.source;
-  } else if (missing != nullptr) {
-    loaded.problem = words.what + " lacks " + missing + words.remedy;
+  std::string why;
+  void* library = open_library(names, why);
+  if (library == nullptr) {
+    loaded.problem = words.what + " is not installed (" + why + ")" + words.source;
+    return loaded;
   }
+  find_all(loaded.functions, [&]<class Function>(const char* name, Function*& function) {
+    function = reinterpret_cast<Function*>(::dlsym(library, name));
+    if (function == nullptr) loaded.problem = words.what + " lacks " + name + words.remedy;
+  });
   return loaded;
 }
 

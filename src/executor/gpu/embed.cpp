@@ -14,8 +14,7 @@ Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> id
   const LoadedWeight& loaded = weight(table);
   launch(*matrix_kernels(loaded.dtype).embed,
          gpu::cover_rows(n, gpu::octets_of_row(table.cols), kItems), *loaded.data,
-         static_cast<int32_t>(table.rows), *step_, list, buffer(y),
-         static_cast<int32_t>(table.cols));
+         gpu::as_int(table.rows), *step_, list, buffer(y), gpu::as_int(table.cols));
   return y;
 }
 
@@ -32,7 +31,7 @@ Activation GpuExecutor::select_outputs(const Activation& x) {
   check_indices("select_outputs", inputs_.output_rows, x.rows());
   Activation y = allocate(inputs_.n_outputs(), x.cols());
   launch(*ops_.select_outputs, gpu::cover_rows(y.rows(), y.cols(), kItems), buffer(x), *step_,
-         lists_.output_rows, buffer(y), static_cast<int32_t>(y.cols()));
+         lists_.output_rows, buffer(y), gpu::as_int(y.cols()));
   return y;
 }
 

@@ -77,10 +77,11 @@ class Program {
 class Argument {
  public:
   Argument(const Buffer& buffer) : buffer_(&buffer) {}  // NOLINT(google-explicit-constructor)
-  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
-  Argument(Number value) : n_bytes_(sizeof(value)) {  // NOLINT(google-explicit-constructor)
-    static_assert(std::is_same_v<Number, int32_t> || std::is_same_v<Number, int64_t> ||
-                  std::is_same_v<Number, float>);  // int, wide and float of the dialect
+  // int, wide and float of the dialect.
+  template <class Number>
+  requires(std::is_same_v<Number, int32_t> || std::is_same_v<Number, int64_t> ||
+           std::is_same_v<Number, float>) Argument(Number value)
+      : n_bytes_(sizeof(value)) {  // NOLINT(google-explicit-constructor)
     std::memcpy(value_, &value, sizeof(value));
   }
   const Buffer* buffer() const { return buffer_; }
@@ -111,7 +112,8 @@ class Device {
 
   // Free bytes, or the nearest number that the API reports.
   virtual uint64_t available_memory() const = 0;
-  // Memory with arbitrary content. `purpose` names it in the error.
+  // Memory with arbitrary content, of a byte at least: drivers refuse less. `purpose` names it in
+  // the error.
   virtual std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) = 0;
   // Copies from the host. `from` may be used again when it returns.
   virtual void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) = 0;

@@ -67,11 +67,10 @@ std::unique_ptr<gpu::Device> open_device(std::string_view name) {
 }  // namespace
 
 std::unique_ptr<Executor> make_gpu_executor(std::string_view name, std::string_view products) {
-  using Products = GpuExecutor::Products;
   auto device = open_device(name);
   if (!device) return nullptr;
   return std::make_unique<GpuExecutor>(std::move(device),
-                                       products == "f16" ? Products::kF16 : Products::kF32);
+                                       products == "f16" ? DType::kF16 : DType::kF32);
 }
 
 std::string device_without_kernels(std::string_view name) {

@@ -28,7 +28,7 @@ constexpr int64_t kGraphTokens = 16;
 
 }  // namespace
 
-GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device, Products products)
+GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device, DType products)
     : device_(std::move(device)), products_(products) {
   ops_.program = gpu::cached_program(*device_, gpu::op_program());
   gpu::Program& program = *ops_.program;
@@ -53,7 +53,7 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
   const auto id = static_cast<int32_t>(weights_.size());
   if (source.use == WeightUse::kVector) {
     const std::vector<float> values = decode_vector(source);
-    auto data = device_->allocate(std::max<size_t>(values.size(), 1) * sizeof(float), source.name);
+    auto data = device_->allocate(values.size() * sizeof(float), source.name);
     device_->write(*data, 0, std::as_bytes(std::span(values)));
     weights_.push_back({DType::kF32, std::move(data)});
     return {id, 1, shape.n_elements()};
@@ -86,14 +86,12 @@ std::unique_ptr<gpu::Buffer> GpuExecutor::upload_rows(const WeightSource& source
   const bool packs = is_quantized(dtype);
   const uint64_t of_file = tensor_bytes(source.tensor.dtype, Shape{1, cols});
   const uint64_t size = packs ? of_file : gpu::packed_bytes(dtype, 1, cols);  // of a row
-  auto data =
-      device_->allocate(std::max<uint64_t>(gpu::packed_bytes(dtype, n_rows, cols), 1), source.name);
+  auto data = device_->allocate(gpu::packed_bytes(dtype, n_rows, cols), source.name);
   const auto rows_at_once =
       std::min(static_cast<int64_t>(std::max<uint64_t>(kStagingBytes / size, 1)), n_rows);
   std::vector<std::byte> staging(size * static_cast<uint64_t>(rows_at_once));
   const auto blocks =
-      packs ? device_->allocate(std::max<size_t>(staging.size(), 1), "blocks of " + source.name)
-            : nullptr;
+      packs ? device_->allocate(staging.size(), "blocks of " + source.name) : nullptr;
   for (int64_t begin = 0; begin < n_rows; begin += rows_at_once) {
     const int64_t end = std::min(begin + rows_at_once, n_rows);
     for (int64_t row = begin; row < end; ++row) {
@@ -120,7 +118,7 @@ RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, in
   const auto n_rot = 2 * static_cast<int64_t>(inverse_frequencies.size());
   RopeAngles host(inverse_frequencies, n_positions);
   const uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{n_positions, n_rot});
-  auto device = device_->allocate(std::max<uint64_t>(n_bytes, 1), "rotary angles");
+  auto device = device_->allocate(n_bytes, "rotary angles");
   rope_tables_.push_back({std::move(host), std::move(device), n_rot});
   return {static_cast<int32_t>(rope_tables_.size() - 1), n_rot};
 }
@@ -191,7 +189,7 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   kernels.linear_some = kernels.program->kernel("linear_some");
   kernels.linear_more = kernels.program->kernel("linear_more");
   kernels.linear_many = kernels.program->kernel("linear_many");
-  if (products_ == Products::kF16) {
+  if (products_ == DType::kF16) {
     kernels.tensor_program = gpu::cached_program(*device_, gpu::tensor_program(dtype));
     kernels.halve = kernels.tensor_program->kernel("halve");
     kernels.tensor_few = kernels.tensor_program->kernel("tensor_few");
@@ -203,7 +201,7 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
 }
 
 bool GpuExecutor::has_tensor_attention(int64_t head_dim) const {
-  return products_ == Products::kF16 && gpu::has_tensor_attention(head_dim);
+  return products_ == DType::kF16 && gpu::has_tensor_attention(head_dim);
 }
 
 const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtype, DType v_dtype,
@@ -252,7 +250,7 @@ void GpuExecutor::begin_step() {
   lists_.table = add(inputs_.block_table);
   const std::span bytes = std::as_bytes(std::span(packed_inputs_));
   if (!step_ || step_->n_bytes() < bytes.size())
-    step_ = device_->allocate(std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
+    make_room(step_, std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
   device_->write(*step_, 0, bytes);
   reserve_parts();
   reserve_halves(inputs_.n_tokens());
@@ -260,6 +258,13 @@ void GpuExecutor::begin_step() {
   for (Angles& angles : rope_tables_)  // `rope` refuses what lies beyond
     upload_angles(angles, std::min(last, angles.host.n_positions() - 1));
   if (inputs_.n_tokens() <= kGraphTokens) device_->begin_graph();
+}
+
+void GpuExecutor::make_room(std::unique_ptr<gpu::Buffer>& buffer, uint64_t n_bytes,
+                            std::string_view purpose) {
+  if (buffer && buffer->n_bytes() >= n_bytes) return;
+  buffer.reset();  // first, because both together are not planned
+  buffer = device_->allocate(n_bytes, purpose);
 }
 
 void GpuExecutor::upload_angles(Angles& angles, int64_t last) {
@@ -288,8 +293,7 @@ Activation GpuExecutor::allocate(int64_t n_rows, int64_t n_cols) {
     if (best == nullptr || slot.buffer->n_bytes() < best->buffer->n_bytes()) best = &slot;
   }
   if (best == nullptr) {
-    auto more = device_->allocate(std::max<uint64_t>(n_bytes, 1), "activations");
-    best = &slots_.emplace_back(Slot{std::move(more), true});
+    best = &slots_.emplace_back(Slot{device_->allocate(n_bytes, "activations"), true});
   }
   best->is_free = false;
   return {this, static_cast<int32_t>(best - slots_.data()), n_rows, n_cols};

@@ -32,14 +32,10 @@ class GpuKvStorage;
 
 class GpuExecutor final : public Executor {
  public:
-  // What `linear` and `attention` multiply.
-  enum class Products {
-    kF32,  // floats
-    kF16,  // weights and activations rounded to halves, on tensor cores
-  };
-
-  // Compiles the ops without weights, or finds them in the cache. Throws ResourceError.
-  explicit GpuExecutor(std::unique_ptr<gpu::Device> device, Products products = Products::kF32);
+  // Compiles the ops without weights, or finds them in the cache. Throws ResourceError. `products`
+  // are what `linear` and `attention` multiply: kF32, or kF16, weights and activations rounded to
+  // halves, on tensor cores.
+  explicit GpuExecutor(std::unique_ptr<gpu::Device> device, DType products = DType::kF32);
 
   std::string_view name() const override { return device_->info().api; }  // "opencl" or "cuda"
 
@@ -98,7 +94,7 @@ class GpuExecutor final : public Executor {
     KernelHandle pack;  // of quantised types
     KernelHandle embed, linear_one, linear_one_of_many, linear_one_gated, linear_few, linear_some,
         linear_more, linear_many;
-    // With Products::kF16.
+    // With products of halves.
     std::unique_ptr<gpu::Program> tensor_program;
     KernelHandle halve, tensor_few, tensor_some, halve_tiles, tensor_many;
   };
@@ -157,11 +153,6 @@ class GpuExecutor final : public Executor {
     int32_t biases = 0;                       // bit i: matrix i has one
     std::optional<Norm> norm = std::nullopt;  // that makes x, in the same launch
   };
-  // What else a launch of one token does with its results.
-  struct After {
-    const gpu::Buffer* addend = nullptr;  // null: nothing is added
-    const gpu::Buffer* result = nullptr;  // addend + y, or that of swiglu
-  };
   struct Rotation {
     const gpu::Buffer* x;
     const gpu::Buffer* y;
@@ -202,6 +193,8 @@ class GpuExecutor final : public Executor {
   const LoadedWeight& weight(const Weight& handle) const {
     return weights_[static_cast<size_t>(handle.id)];
   }
+  // Replaces a buffer that is not there or too small.
+  void make_room(std::unique_ptr<gpu::Buffer>& buffer, uint64_t n_bytes, std::string_view purpose);
   std::unique_ptr<gpu::Buffer> upload_rows(const WeightSource& source, DType dtype);
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);
@@ -219,12 +212,14 @@ class GpuExecutor final : public Executor {
   uint64_t halves_bytes(int64_t n_tokens, int64_t widest) const;
   void reserve_halves(int64_t n_tokens);
   // Whether the kernels of a step of this size can do several ops.
-  bool fuses(int64_t n_tokens) const { return n_tokens == 1 && products_ == Products::kF32; }
+  bool fuses(int64_t n_tokens) const { return n_tokens == 1 && products_ == DType::kF32; }
   void launch_norm(const Norm& norm);
   void launch_product(const Product& product);
   void launch_tiles(const Product& product);
+  // Of one token. `addend` (null: nothing is added) and `result`, which is addend + y or that of
+  // swiglu, are what else it does with its results.
   void launch_one(const gpu::Kernel& kernel, int64_t n_tiles, const Product& product,
-                  const After& after);
+                  const gpu::Buffer* addend = nullptr, const gpu::Buffer* result = nullptr);
   // The product that waits, if these are its results.
   std::optional<Product> take_product(std::initializer_list<const gpu::Buffer*> results);
   void launch_sum(const Product& product, const gpu::Buffer& addend, const gpu::Buffer& sum);
@@ -253,7 +248,7 @@ class GpuExecutor final : public Executor {
                      std::span<const Projection> projections) const;
 
   std::shared_ptr<gpu::Device> device_;
-  Products products_;
+  DType products_;
   OpKernels ops_;
   std::map<DType, MatrixKernels> matrices_;
   std::map<std::tuple<DType, DType, int64_t>, AttentionKernels> attentions_;
@@ -276,6 +271,8 @@ class GpuExecutor final : public Executor {
 
 namespace gpu {
 
+// As the kernels' int.
+constexpr int32_t as_int(int64_t n) { return static_cast<int32_t>(n); }
 // How many groups of `size` cover n elements.
 constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // Groups of `items` items that cover n elements.

@@ -1,7 +1,5 @@
 #include "executor/gpu/gpu_kv_storage.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 
 namespace limpid {
@@ -10,33 +8,27 @@ namespace {
 // A quarter of kMostState of attention.cpp: a group of four rows still fits.
 constexpr int64_t kMostHeadDim = 512;
 
-uint64_t bytes_of(KvLayout layout, int64_t n_blocks) {
-  layout.n_blocks = n_blocks;
-  return layout.n_bytes();
-}
-
 bool is_supported(DType dtype) { return dtype == DType::kF16 || dtype == DType::kF32; }
 
 }  // namespace
 
 GpuKvStorage::GpuKvStorage(std::shared_ptr<gpu::Device> device, const KvLayout& layout)
-    : KvStorage(layout), device_(std::move(device)), block_bytes_(bytes_of(layout, 1)) {
+    : KvStorage(layout), device_(std::move(device)), block_bytes_(layout.bytes_of(1)) {
   LIMPID_CHECK(UnsupportedError, is_supported(layout.k_dtype) && is_supported(layout.v_dtype),
                "[kv] keys in {} and values in {}; f16 and f32 are supported",
                dtype_info(layout.k_dtype).name, dtype_info(layout.v_dtype).name);
   LIMPID_CHECK(UnsupportedError, layout.head_dim <= kMostHeadDim,
                "[kv] heads of {} elements; a GPU takes heads of up to {}", layout.head_dim,
                kMostHeadDim);
-  const uint64_t n_bytes = layout.n_bytes();
-  // Drivers refuse buffers of no bytes.
-  buffer_ = device_->allocate(std::max<uint64_t>(n_bytes, 1), "keys and values");
+  const uint64_t n_bytes = layout.bytes_of(layout.n_blocks);
+  buffer_ = device_->allocate(n_bytes, "keys and values");
   device_->zero(*buffer_, 0, n_bytes);
 }
 
 void GpuKvStorage::grow(int64_t n_blocks) {
   if (n_blocks <= layout().n_blocks) return;
-  const uint64_t before = layout().n_bytes();
-  const uint64_t n_bytes = bytes_of(layout(), n_blocks);
+  const uint64_t before = layout().bytes_of(layout().n_blocks);
+  const uint64_t n_bytes = layout().bytes_of(n_blocks);
   auto larger = device_->allocate(n_bytes, "keys and values");
   device_->copy(*buffer_, *larger, before);
   device_->zero(*larger, before, n_bytes - before);
@@ -46,7 +38,7 @@ void GpuKvStorage::grow(int64_t n_blocks) {
 }
 
 uint64_t GpuKvStorage::bytes_to_grow(int64_t n_blocks) const {
-  return n_blocks <= layout().n_blocks ? 0 : bytes_of(layout(), n_blocks);
+  return n_blocks <= layout().n_blocks ? 0 : layout().bytes_of(n_blocks);
 }
 
 void GpuKvStorage::read_block(int64_t block, std::span<std::byte> out) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/gpu/packed_matrix.h"
+#include "tensor/code_form.h"
 
 namespace limpid::gpu {
 
@@ -28,6 +29,30 @@ ProgramSource assemble(std::string name, std::string definitions,
   return source;
 }
 
+// What octets.cl.h and pack.cl.h want to know of a type of weights.
+std::string weight_definitions(DType dtype) {
+  const DTypeInfo& type = dtype_info(dtype);
+  const Planes planes = planes_of(dtype);
+  const CodeForm form = is_quantized(dtype) ? code_form(dtype) : CodeForm{};
+  std::string definitions = fmt::format("#define WEIGHT_{} 1\n", type.name);
+  const std::pair<std::string_view, int64_t> numbers[] = {
+      {"BLOCK_BYTES", type.block_bytes},
+      {"OCTETS_OF_BLOCK", type.block_size / kOctet},
+      {"Q_BYTES", planes.q_bytes},
+      {"HIGH_BYTES", planes.high_bytes},
+      {"SCALE_BYTES", planes.scale_bytes},
+      {"SCALE_OCTETS", planes.scale_octets},
+      {"D_BYTES", planes.d_bytes},
+      {"D_OCTETS", planes.d_octets},
+      {"LOW_BITS", form.low_bits},
+      {"HIGH_BITS", form.high_bits},
+      {"ZERO", form.zero},
+      {"HAS_MINIMUM", form.has_minimum ? 1 : 0}};
+  for (const auto& [name, number] : numbers)
+    definitions += fmt::format("#define {} {}\n", name, number);
+  return definitions;
+}
+
 }  // namespace
 
 ProgramSource op_program() {
@@ -36,22 +61,14 @@ ProgramSource op_program() {
 }
 
 ProgramSource matrix_program(DType dtype) {
-  const DTypeInfo& type = dtype_info(dtype);
-  std::string definitions = fmt::format("#define WEIGHT_{} 1\n", type.name);
-  std::string_view pack;
-  if (is_quantized(dtype)) {
-    definitions += fmt::format("#define BLOCK_BYTES {}\n#define OCTETS_OF_BLOCK {}\n",
-                               type.block_bytes, type.block_size / kOctet);
-    pack = pack_text();
-  }
+  const std::string_view pack = is_quantized(dtype) ? pack_text() : "";
   return assemble(
-      fmt::format("matrix_{}", type.name), std::move(definitions),
+      fmt::format("matrix_{}", dtype_info(dtype).name), weight_definitions(dtype),
       {octets_text(), pack, embed_text(), linear_text(), linear_one_text(), linear_many_text()});
 }
 
 ProgramSource tensor_program(DType dtype) {
-  const std::string_view type = dtype_info(dtype).name;
-  return assemble(fmt::format("tensor_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
+  return assemble(fmt::format("tensor_{}", dtype_info(dtype).name), weight_definitions(dtype),
                   {octets_text(), fragments_text(), tensor_text(), tensor_many_text()});
 }
 

@@ -36,6 +36,7 @@ constexpr int64_t kStageBytes = 2 * kTensorTile * kSpan * kHalfBytes;
 // until they are multiplied.
 constexpr uint64_t kHalvesBytes = uint64_t{32} << 20;
 
+using gpu::as_int;
 using gpu::groups;
 
 // The memory of an activation's halves, in floats: one more column is for the numbers that undo the
@@ -68,9 +69,9 @@ void GpuExecutor::linear(const Activation& x, std::span<Projection> projections)
            type_of(projections[n]) == type_of(projections[0]))
       ++n;
     const MatrixKernels& kernels = matrix_kernels(type_of(projections[0]));
-    if (products_ == Products::kF16 && halves.rows() == 0) halves = halve(x, kernels);
-    Product product = product_of(products_ == Products::kF16 ? halves : x, x.rows(), kernels,
-                                 projections.first(n));
+    if (products_ == DType::kF16 && halves.rows() == 0) halves = halve(x, kernels);
+    Product product =
+        product_of(products_ == DType::kF16 ? halves : x, x.rows(), kernels, projections.first(n));
     product.norm = std::exchange(waiting_.norm, std::nullopt);
     // A head comes last: nothing that it could wait for would follow within the step.
     if (fuses(x.rows()) && n == projections.size() && !weight(projections[0].weight).is_head) {
@@ -88,9 +89,8 @@ Activation GpuExecutor::halve(const Activation& x, const MatrixKernels& kernels)
   const bool in_tiles = x.rows() > kTensorSome;
   const Shape shape = halves_shape(x.rows(), x.cols());
   Activation halves = allocate(shape.rows(), shape.cols());
-  launch(*kernels.halve, {x.rows(), 1, kHalveItems}, buffer(x), buffer(halves),
-         static_cast<int32_t>(x.cols()), static_cast<int32_t>(x.rows()),
-         static_cast<int32_t>(in_tiles));
+  launch(*kernels.halve, {x.rows(), 1, kHalveItems}, buffer(x), buffer(halves), as_int(x.cols()),
+         as_int(x.rows()), in_tiles ? 1 : 0);
   return halves;
 }
 
@@ -98,7 +98,7 @@ Activation GpuExecutor::halve(const Activation& x, const MatrixKernels& kernels)
 // as in kernels/linear.cl.h and kernels/tensor.cl.h.
 GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernels, int64_t n_tokens,
                                                      int64_t n_rows) const {
-  if (products_ == Products::kF16) {
+  if (products_ == DType::kF16) {
     if (n_tokens <= kTensorFew) return {*kernels.tensor_few, 256, 16, kTensorFew};
     return {*kernels.tensor_some, 256, 16, kTensorSome};
   }
@@ -117,13 +117,13 @@ GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernel
 GpuExecutor::Product GpuExecutor::product_of(const Activation& x, int64_t n_tokens,
                                              const MatrixKernels& kernels,
                                              std::span<const Projection> projections) const {
-  Product product{&kernels, &buffer(x), n_tokens, static_cast<int32_t>(projections[0].weight.cols)};
+  Product product{&kernels, &buffer(x), n_tokens, as_int(projections[0].weight.cols)};
   product.n_matrices = projections.size();
   for (size_t i = 0; i < projections.size(); ++i) {
     const Projection& p = projections[i];
     const gpu::Buffer* data = weight(p.weight).data.get();
     product.matrices[i] = {data, p.bias ? weight(p.bias).data.get() : data, &buffer(p.y),
-                           static_cast<int32_t>(p.weight.rows)};
+                           as_int(p.weight.rows)};
     product.n_rows += p.weight.rows;
     if (p.bias) product.biases |= 1 << i;
   }
@@ -136,36 +136,34 @@ GpuExecutor::Product GpuExecutor::product_of(const Activation& x, int64_t n_toke
 }
 
 void GpuExecutor::launch_product(const Product& product) {
-  if (products_ == Products::kF16 && product.n_tokens > kTensorSome) return launch_tiles(product);
+  if (products_ == DType::kF16 && product.n_tokens > kTensorSome) return launch_tiles(product);
   const LinearKernel kernel = linear_kernel(*product.kernels, product.n_tokens, product.n_rows);
   int64_t of_rows = 0;
   for (const Product::Matrix& m : product.matrices) of_rows += groups(m.rows, kernel.rows);
-  if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product, {});
+  if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product);
   const int64_t of_tokens = groups(product.n_tokens, kernel.tokens);
   launch_matrices(kernel.kernel, {of_rows, of_tokens, kernel.items}, product, *product.x,
-                  product.cols, static_cast<int32_t>(product.n_tokens));
+                  product.cols, as_int(product.n_tokens));
 }
 
 // Of any activation of a step, halves included.
 uint64_t GpuExecutor::activation_bytes(int64_t n_tokens, int64_t widest) const {
   uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{n_tokens, widest});
-  if (products_ == Products::kF16)
+  if (products_ == DType::kF16)
     n_bytes = std::max(n_bytes, tensor_bytes(DType::kF32, halves_shape(n_tokens, widest)));
   return std::max<uint64_t>(n_bytes, 1);
 }
 
 // Of weights, for a step of many tokens.
 uint64_t GpuExecutor::halves_bytes(int64_t n_tokens, int64_t widest) const {
-  if (products_ != Products::kF16 || n_tokens <= kTensorSome) return 0;
+  if (products_ != DType::kF16 || n_tokens <= kTensorSome) return 0;
   return std::max(kHalvesBytes, tile_bytes(widest));
 }
 
 // Before a step begins.
 void GpuExecutor::reserve_halves(int64_t n_tokens) {
   const uint64_t n_bytes = halves_bytes(n_tokens, widest_);
-  if (n_bytes == 0 || (halves_ && halves_->n_bytes() >= n_bytes)) return;
-  halves_.reset();
-  halves_ = device_->allocate(n_bytes, "weights as halves");
+  if (n_bytes > 0) make_room(halves_, n_bytes, "weights as halves");
 }
 
 // Many tokens on tensor cores: as many tiles of rows at a time as there is memory for their halves.
@@ -181,30 +179,28 @@ void GpuExecutor::launch_tiles(const Product& product) {
     const int64_t n = std::min(most, n_tiles - first);
     launch_matrices(*product.kernels->halve_tiles,
                     {n * groups(product.cols, kSpan), 1, static_cast<int>(kTensorTile)}, product,
-                    *halves_, product.cols, static_cast<int32_t>(first));
+                    *halves_, product.cols, as_int(first));
     launch_matrices(*product.kernels->tensor_many,
                     {std::min(groups(product.n_tokens, kTensorTile) * n, n_units), 1, n_items,
                      n_stages * static_cast<int>(kStageBytes)},
-                    product, *halves_, *product.x, product.cols,
-                    static_cast<int32_t>(product.n_tokens), static_cast<int32_t>(first),
-                    static_cast<int32_t>(n));
+                    product, *halves_, *product.x, product.cols, as_int(product.n_tokens),
+                    as_int(first), as_int(n));
   }
 }
 
 // ---- one token, with what comes before and after ------------------------------------------------
 
 void GpuExecutor::launch_one(const gpu::Kernel& kernel, int64_t n_tiles, const Product& product,
-                             const After& after) {
+                             const gpu::Buffer* addend, const gpu::Buffer* result) {
   const gpu::Buffer& any = *product.x;
   const gpu::Buffer& x = product.norm ? *product.norm->x : any;
-  const int32_t fused = (product.norm ? kNormed : 0) | (after.addend != nullptr ? kAdds : 0);
+  const int32_t fused = (product.norm ? kNormed : 0) | (addend != nullptr ? kAdds : 0);
   // Two groups run on a unit at the same time; each goes through its tiles.
   const int64_t most = 2 * std::max<int64_t>(device_->info().n_units, 1);
   launch_matrices(kernel, {std::min(n_tiles, most), 1, kOneItems}, product, x, product.cols,
                   product.norm ? *product.norm->weight : any, product.norm ? *product.norm->y : any,
-                  product.norm ? product.norm->eps : 0.0F,
-                  after.addend != nullptr ? *after.addend : any,
-                  after.result != nullptr ? *after.result : any, fused);
+                  product.norm ? product.norm->eps : 0.0F, addend != nullptr ? *addend : any,
+                  result != nullptr ? *result : any, fused);
 }
 
 std::optional<GpuExecutor::Product> GpuExecutor::take_product(
@@ -221,12 +217,12 @@ std::optional<GpuExecutor::Product> GpuExecutor::take_product(
 void GpuExecutor::launch_sum(const Product& product, const gpu::Buffer& addend,
                              const gpu::Buffer& sum) {
   const LinearKernel kernel = linear_kernel(*product.kernels, 1, product.n_rows);
-  launch_one(kernel.kernel, groups(product.n_rows, kernel.rows), product, {&addend, &sum});
+  launch_one(kernel.kernel, groups(product.n_rows, kernel.rows), product, &addend, &sum);
 }
 
 void GpuExecutor::launch_gated(const Product& product, const gpu::Buffer& result) {
   launch_one(*product.kernels->linear_one_gated, groups(product.matrices[0].rows, kOneRows),
-             product, {nullptr, &result});
+             product, nullptr, &result);
 }
 
 }  // namespace limpid

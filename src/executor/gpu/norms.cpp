@@ -21,7 +21,7 @@ Activation GpuExecutor::rms_norm(const Activation& x, const Weight& weight, floa
                   &factors,
                   &buffer(y),
                   x.rows() * (x.cols() / weight.cols),
-                  static_cast<int32_t>(weight.cols),
+                  gpu::as_int(weight.cols),
                   eps};
   if (fuses(x.rows()) && norm.n_runs == 1 && weight.cols <= kMostNormed) {
     waiting_.norm = norm;
@@ -44,7 +44,7 @@ Activation GpuExecutor::layer_norm(const Activation& x, const Weight& weight, co
   const gpu::Buffer& shift = bias ? *this->weight(bias).data : scale;
   Activation y = allocate(x.rows(), x.cols());
   launch(*ops_.layer_norm, {x.rows(), 1, kItems}, buffer(x), scale, shift, bias ? 1 : 0, buffer(y),
-         static_cast<int32_t>(x.cols()), eps);
+         gpu::as_int(x.cols()), eps);
   return y;
 }
 

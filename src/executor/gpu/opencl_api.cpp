@@ -126,53 +126,49 @@ std::vector<FoundDevice> find_devices(const Functions& cl) {
 
 // ---- one device ---------------------------------------------------------------------------------
 
+// An object of OpenCL, with the function that gives it back.
+using Owned = std::unique_ptr<opencl::OpaqueHandle, Status (*)(Handle)>;
+
 class OpenclBuffer final : public Buffer {
  public:
-  OpenclBuffer(const Functions& cl, Handle handle, uint64_t n_bytes)
-      : Buffer(n_bytes), cl_(cl), handle_(handle) {}
-  ~OpenclBuffer() override { cl_.clReleaseMemObject(handle_); }
-  const Handle& handle() const { return handle_; }
+  OpenclBuffer(Owned object, uint64_t n_bytes) : Buffer(n_bytes), object_(std::move(object)) {}
+  Handle handle() const { return object_.get(); }
 
  private:
-  const Functions& cl_;
-  Handle handle_;
+  Owned object_;
 };
 
 Handle handle_of(const Buffer& buffer) { return static_cast<const OpenclBuffer&>(buffer).handle(); }
 
 class OpenclKernel final : public Kernel {
  public:
-  OpenclKernel(const Functions& cl, Handle handle, std::string name)
-      : Kernel(std::move(name)), cl_(cl), handle_(handle) {}
-  ~OpenclKernel() override { cl_.clReleaseKernel(handle_); }
-  Handle handle() const { return handle_; }
+  OpenclKernel(Owned object, std::string name)
+      : Kernel(std::move(name)), object_(std::move(object)) {}
+  Handle handle() const { return object_.get(); }
 
  private:
-  const Functions& cl_;
-  Handle handle_;
+  Owned object_;
 };
 
 class OpenclDevice final : public Device {
  public:
   OpenclDevice(const Functions& cl, const FoundDevice& found)
-      : Device(found.info), cl_(cl), device_(found.handle) {
+      : Device(found.info),
+        cl_(cl),
+        device_(found.handle),
+        context_(nullptr, cl.clReleaseContext),
+        queue_(nullptr, cl.clReleaseCommandQueue) {
     Status status = 0;
-    context_ = cl_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &status);
+    context_.reset(cl_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &status));
     check(status, "clCreateContext");
-    queue_ = cl_.clCreateCommandQueue(context_, device_, 0, &status);
-    if (status != 0) cl_.clReleaseContext(context_);
+    queue_.reset(cl_.clCreateCommandQueue(context_.get(), device_, 0, &status));
     check(status, "clCreateCommandQueue");
     cl_.clGetDeviceInfo(device_, opencl::kDeviceMaxMemAllocSize, sizeof(most_buffer_bytes_),
                         &most_buffer_bytes_, nullptr);
   }
-  ~OpenclDevice() override {
-    cl_.clFinish(queue_);
-    cl_.clReleaseCommandQueue(queue_);
-    cl_.clReleaseContext(context_);
-  }
+  ~OpenclDevice() override { cl_.clFinish(queue_.get()); }
 
   const Functions& functions() const { return cl_; }
-  Handle handle() const { return device_; }
 
   // Throws with what failed; `what` may name a kernel or a purpose.
   void check(Status status, std::string_view call, std::string_view what = {}) const {
@@ -193,40 +189,42 @@ class OpenclDevice final : public Device {
   }
   // Some drivers allow larger buffers than they say, so the driver decides.
   std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
+    n_bytes = std::max<uint64_t>(n_bytes, 1);
     Status status = 0;
-    const Handle handle =
-        cl_.clCreateBuffer(context_, opencl::kMemReadWrite, n_bytes, nullptr, &status);
+    Owned object(
+        cl_.clCreateBuffer(context_.get(), opencl::kMemReadWrite, n_bytes, nullptr, &status),
+        cl_.clReleaseMemObject);
     std::string what = fmt::format("{} bytes for {}", n_bytes, purpose);
     if (n_bytes > most_buffer_bytes_)
       what += fmt::format(" (a buffer of this device has at most {})", most_buffer_bytes_);
     check(status, "clCreateBuffer", what);
-    return std::make_unique<OpenclBuffer>(cl_, handle, n_bytes);
+    return std::make_unique<OpenclBuffer>(std::move(object), n_bytes);
   }
   void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) override {
     if (from.empty()) return;
     constexpr uint32_t kWait = 1;
-    check(cl_.clEnqueueWriteBuffer(queue_, handle_of(to), kWait, offset, from.size(), from.data(),
-                                   0, nullptr, nullptr),
+    check(cl_.clEnqueueWriteBuffer(queue_.get(), handle_of(to), kWait, offset, from.size(),
+                                   from.data(), 0, nullptr, nullptr),
           "clEnqueueWriteBuffer");
   }
   void read(const Buffer& from, uint64_t offset, std::span<std::byte> to) override {
     if (to.empty()) return;
     constexpr uint32_t kWait = 1;
-    check(cl_.clEnqueueReadBuffer(queue_, handle_of(from), kWait, offset, to.size(), to.data(), 0,
-                                  nullptr, nullptr),
+    check(cl_.clEnqueueReadBuffer(queue_.get(), handle_of(from), kWait, offset, to.size(),
+                                  to.data(), 0, nullptr, nullptr),
           "clEnqueueReadBuffer");
   }
   void copy(const Buffer& from, const Buffer& to, uint64_t n_bytes) override {
     if (n_bytes == 0) return;
-    check(cl_.clEnqueueCopyBuffer(queue_, handle_of(from), handle_of(to), 0, 0, n_bytes, 0, nullptr,
-                                  nullptr),
+    check(cl_.clEnqueueCopyBuffer(queue_.get(), handle_of(from), handle_of(to), 0, 0, n_bytes, 0,
+                                  nullptr, nullptr),
           "clEnqueueCopyBuffer");
   }
   void zero(const Buffer& buffer, uint64_t offset, uint64_t n_bytes) override {
     if (n_bytes == 0) return;
     const uint8_t pattern = 0;
-    check(cl_.clEnqueueFillBuffer(queue_, handle_of(buffer), &pattern, sizeof(pattern), offset,
-                                  n_bytes, 0, nullptr, nullptr),
+    check(cl_.clEnqueueFillBuffer(queue_.get(), handle_of(buffer), &pattern, sizeof(pattern),
+                                  offset, n_bytes, 0, nullptr, nullptr),
           "clEnqueueFillBuffer");
   }
 
@@ -248,11 +246,11 @@ class OpenclDevice final : public Device {
     const std::array<size_t, 2> items = {static_cast<size_t>(grid.groups_x * grid.items),
                                          static_cast<size_t>(grid.groups_y)};
     const std::array<size_t, 2> group = {static_cast<size_t>(grid.items), 1};
-    check(cl_.clEnqueueNDRangeKernel(queue_, handle, 2, nullptr, items.data(), group.data(), 0,
-                                     nullptr, nullptr),
+    check(cl_.clEnqueueNDRangeKernel(queue_.get(), handle, 2, nullptr, items.data(), group.data(),
+                                     0, nullptr, nullptr),
           "clEnqueueNDRangeKernel", kernel.name());
   }
-  void flush() noexcept override { cl_.clFlush(queue_); }
+  void flush() noexcept override { cl_.clFlush(queue_.get()); }
 
  private:
   const char* options() const { return info().options.c_str(); }
@@ -264,47 +262,49 @@ class OpenclDevice final : public Device {
 
   const Functions& cl_;
   Handle device_;
-  Handle context_ = nullptr;
-  Handle queue_ = nullptr;
+  Owned context_;
+  Owned queue_;  // given back before the context
   uint64_t most_buffer_bytes_ = 0;
 };
 
 class OpenclProgram final : public Program {
  public:
   OpenclProgram(const OpenclDevice& device, Handle handle)
-      : device_(device), cl_(device.functions()), handle_(handle) {}
-  ~OpenclProgram() override { cl_.clReleaseProgram(handle_); }
+      : device_(device),
+        cl_(device.functions()),
+        object_(handle, device.functions().clReleaseProgram) {}
 
   std::unique_ptr<Kernel> kernel(const std::string& name) override {
     Status status = 0;
-    const Handle kernel = cl_.clCreateKernel(handle_, name.c_str(), &status);
+    Owned kernel(cl_.clCreateKernel(object_.get(), name.c_str(), &status), cl_.clReleaseKernel);
     device_.check(status, "clCreateKernel", name);
-    return std::make_unique<OpenclKernel>(cl_, kernel, name);
+    return std::make_unique<OpenclKernel>(std::move(kernel), name);
   }
 
   std::string binary() override {
     size_t size = 0;
-    device_.check(
-        cl_.clGetProgramInfo(handle_, opencl::kProgramBinarySizes, sizeof(size), &size, nullptr),
-        "clGetProgramInfo");
+    device_.check(cl_.clGetProgramInfo(object_.get(), opencl::kProgramBinarySizes, sizeof(size),
+                                       &size, nullptr),
+                  "clGetProgramInfo");
     std::string bytes(size, '\0');
     char* to = bytes.data();
-    device_.check(cl_.clGetProgramInfo(handle_, opencl::kProgramBinaries, sizeof(to), &to, nullptr),
-                  "clGetProgramInfo");
+    device_.check(
+        cl_.clGetProgramInfo(object_.get(), opencl::kProgramBinaries, sizeof(to), &to, nullptr),
+        "clGetProgramInfo");
     return bytes;
   }
 
  private:
   const OpenclDevice& device_;
   const Functions& cl_;
-  Handle handle_;
+  Owned object_;
 };
 
 std::unique_ptr<Program> OpenclDevice::compile(const ProgramSource& source) {
   Status status = 0;
   const char* text = source.text.data();
   const size_t size = source.text.size();
-  const Handle handle = cl_.clCreateProgramWithSource(context_, 1, &text, &size, &status);
+  const Handle handle = cl_.clCreateProgramWithSource(context_.get(), 1, &text, &size, &status);
   check(status, "clCreateProgramWithSource", source.name);
   auto program = std::make_unique<OpenclProgram>(*this, handle);
   const Status built = cl_.clBuildProgram(handle, 1, &device_, options(), nullptr, nullptr);
@@ -320,7 +320,7 @@ std::unique_ptr<Program> OpenclDevice::load(const std::string& binary) {
   Status status_of_binary = 0;
   const size_t size = binary.size();
   const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
-  const Handle handle = cl_.clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes,
+  const Handle handle = cl_.clCreateProgramWithBinary(context_.get(), 1, &device_, &size, &bytes,
                                                       &status_of_binary, &status);
   if (status != 0) return nullptr;
   auto program = std::make_unique<OpenclProgram>(*this, handle);

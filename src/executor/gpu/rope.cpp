@@ -9,8 +9,8 @@ Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_
   check_rope(inputs_, x, table, head_dim, angles.n_there);
   if (waiting_.rotations.size() == 2) settle();
   Activation y = allocate(x.rows(), x.cols());
-  waiting_.rotations.push_back({&buffer(x), &buffer(y), table.id, x.rows(),
-                                static_cast<int32_t>(x.cols()), static_cast<int32_t>(head_dim)});
+  waiting_.rotations.push_back(
+      {&buffer(x), &buffer(y), table.id, x.rows(), gpu::as_int(x.cols()), gpu::as_int(head_dim)});
   return y;
 }
 
@@ -19,7 +19,7 @@ void GpuExecutor::launch_rotation(const Rotation& rotation) {
   const Angles& angles = rope_tables_[static_cast<size_t>(rotation.table)];
   launch(*ops_.rope, gpu::cover_rows(rotation.n_tokens, rotation.cols, kItems), *rotation.x,
          *angles.device, *step_, lists_.positions, *rotation.y, rotation.cols, rotation.head_dim,
-         static_cast<int32_t>(angles.n_rot));
+         gpu::as_int(angles.n_rot));
 }
 
 }  // namespace limpid

@@ -32,10 +32,9 @@ void GpuExecutor::read_best(const Activation& x, int64_t k, std::span<int32_t> c
   const int64_t n_spans = gpu::groups(x.cols(), kSpan);
   std::vector<Found> found(static_cast<size_t>(x.rows() * n_spans * k));
   const std::span bytes = std::as_writable_bytes(std::span(found));
-  if (!best_ || best_->n_bytes() < bytes.size())
-    best_ = device_->allocate(std::max<uint64_t>(bytes.size(), 1), "the best logits");
-  launch(*ops_.top_k, {n_spans, x.rows(), kItems}, buffer(x), *best_,
-         static_cast<int32_t>(x.cols()), static_cast<int32_t>(n_spans), static_cast<int32_t>(k));
+  make_room(best_, bytes.size(), "the best logits");
+  launch(*ops_.top_k, {n_spans, x.rows(), kItems}, buffer(x), *best_, gpu::as_int(x.cols()),
+         gpu::as_int(n_spans), gpu::as_int(k));
   device_->read(*best_, 0, bytes);
   const auto key = [](const Found& f) {
     if (f.column < 0) return -std::numeric_limits<float>::infinity();

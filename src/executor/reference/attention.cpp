@@ -17,14 +17,12 @@ class ReferenceKvStorage final : public KvStorage {
  public:
   ReferenceKvStorage(const KvLayout& layout, std::pmr::memory_resource* memory)
       : KvStorage(layout),
-        keys_(n_elements(layout), 0.0F, memory),
-        values_(n_elements(layout), 0.0F, memory) {}
+        keys_(n_elements(layout, layout.n_blocks), 0.0F, memory),
+        values_(n_elements(layout, layout.n_blocks), 0.0F, memory) {}
 
   void grow(int64_t n_blocks) override {
-    KvLayout larger = layout();
-    larger.n_blocks = n_blocks;
-    keys_.resize(n_elements(larger));
-    values_.resize(n_elements(larger));
+    keys_.resize(n_elements(layout(), n_blocks));
+    values_.resize(n_elements(layout(), n_blocks));
     KvStorage::grow(n_blocks);
   }
   uint64_t block_bytes() const override { return 2 * floats_of_block() * sizeof(float); }
@@ -59,15 +57,11 @@ class ReferenceKvStorage final : public KvStorage {
   }
 
  private:
-  static size_t n_elements(const KvLayout& l) {
+  static size_t n_elements(const KvLayout& l, int64_t n_blocks) {
     return static_cast<size_t>(
-        Shape{l.n_blocks, l.n_layers, l.n_kv_heads, kKvBlock, l.head_dim}.n_elements());
+        Shape{n_blocks, l.n_layers, l.n_kv_heads, kKvBlock, l.head_dim}.n_elements());
   }
-  size_t floats_of_block() const {
-    KvLayout one = layout();
-    one.n_blocks = 1;
-    return n_elements(one);
-  }
+  size_t floats_of_block() const { return n_elements(layout(), 1); }
   int64_t offset(int64_t layer, int64_t block, int64_t head, int64_t slot) const {
     const KvLayout& l = layout();
     return (((block * l.n_layers + layer) * l.n_kv_heads + head) * kKvBlock + slot) * l.head_dim;
@@ -110,7 +104,7 @@ void attend(std::span<const float> q, int64_t n, float scale, Key&& key, Value&&
 uint64_t ReferenceExecutor::kv_bytes(const KvLayout& layout) const {
   KvLayout stored = layout;
   stored.k_dtype = stored.v_dtype = DType::kF32;
-  return stored.n_bytes();
+  return stored.bytes_of(stored.n_blocks);
 }
 
 std::unique_ptr<KvStorage> ReferenceExecutor::allocate_kv(const KvLayout& layout) {

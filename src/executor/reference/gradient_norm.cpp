@@ -44,33 +44,31 @@ void normalize_backward(const Group& group, float eps, bool centred) {
 
 }  // namespace
 
-Activation ReferenceGradients::rms_norm(const Activation& x, const Weight& weight, float eps,
-                                        const Activation& dy) {
+Activation ReferenceGradients::norm(const Activation& x, const Weight& weight, const Weight& bias,
+                                    float eps, const Activation& dy, bool centred) {
   Sums dweight(*this, weight);
+  Sums dbias(*this, bias);
   Activation dx = ex_.allocate(x.rows(), x.cols());
   for (int64_t t = 0; t < x.rows(); ++t) {
     for (int64_t at = 0; at < x.cols(); at += weight.cols) {
       normalize_backward(
           {ex_.rows(x)[t].subspan(at, weight.cols), ex_.vector(weight),
            ex_.rows(dy)[t].subspan(at, weight.cols), ex_.rows(dx)[t].subspan(at, weight.cols),
-           dweight ? dweight.row(0) : nullptr},
-          eps, false);
+           dweight ? dweight.row(0) : nullptr, dbias ? dbias.row(0) : nullptr},
+          eps, centred);
     }
   }
   return dx;
 }
 
+Activation ReferenceGradients::rms_norm(const Activation& x, const Weight& weight, float eps,
+                                        const Activation& dy) {
+  return norm(x, weight, {}, eps, dy, false);
+}
+
 Activation ReferenceGradients::layer_norm(const Activation& x, const Weight& weight,
                                           const Weight& bias, float eps, const Activation& dy) {
-  Sums dweight(*this, weight);
-  Sums dbias(*this, bias);
-  Activation dx = ex_.allocate(x.rows(), x.cols());
-  for (int64_t t = 0; t < x.rows(); ++t) {
-    normalize_backward({ex_.rows(x)[t], ex_.vector(weight), ex_.rows(dy)[t], ex_.rows(dx)[t],
-                        dweight ? dweight.row(0) : nullptr, dbias ? dbias.row(0) : nullptr},
-                       eps, true);
-  }
-  return dx;
+  return norm(x, weight, bias, eps, dy, true);
 }
 
 }  // namespace limpid

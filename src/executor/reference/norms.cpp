@@ -30,22 +30,24 @@ void normalize(std::span<const float> x, std::span<const float> weight, std::spa
 
 Activation ReferenceExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
   check_rms_norm(x, weight);
-  Activation y = allocate(x.rows(), x.cols());
-  for (int64_t t = 0; t < x.rows(); ++t) {
-    for (int64_t g = 0; g < x.cols(); g += weight.cols) {
-      normalize(rows(x)[t].subspan(g, weight.cols), vector(weight), {}, eps, false,
-                rows(y)[t].subspan(g, weight.cols));
-    }
-  }
-  return y;
+  return norm(x, weight, {}, eps, false);
 }
 
 Activation ReferenceExecutor::layer_norm(const Activation& x, const Weight& weight,
                                          const Weight& bias, float eps) {
   check_vector("layer_norm", weight, x.cols());
+  return norm(x, weight, bias, eps, true);
+}
+
+Activation ReferenceExecutor::norm(const Activation& x, const Weight& weight, const Weight& bias,
+                                   float eps, bool centred) {
   Activation y = allocate(x.rows(), x.cols());
-  for (int64_t t = 0; t < x.rows(); ++t)
-    normalize(rows(x)[t], vector(weight), vector(bias), eps, true, rows(y)[t]);
+  for (int64_t t = 0; t < x.rows(); ++t) {
+    for (int64_t g = 0; g < x.cols(); g += weight.cols) {
+      normalize(rows(x)[t].subspan(g, weight.cols), vector(weight), vector(bias), eps, centred,
+                rows(y)[t].subspan(g, weight.cols));
+    }
+  }
   return y;
 }
 

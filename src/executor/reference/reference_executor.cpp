@@ -1,7 +1,7 @@
 #include "executor/reference/reference_executor.h"
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 
 #include "executor/check_shapes.h"
 #include "executor/reference/reference_gradients.h"
@@ -30,27 +30,10 @@ Weight ReferenceExecutor::load_weight(const WeightSource& source) {
   return {id, source.tensor.shape.rows(), source.tensor.shape.cols()};
 }
 
-uint64_t ReferenceExecutor::rope_bytes(int64_t n_rot, int64_t n_positions) const {
-  return tensor_bytes(DType::kF64, Shape{n_positions, n_rot});
-}
-
 RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequencies,
                                        int64_t n_positions) {
-  RopeTableData table{n_positions, {}, {}};
-  const auto n_angles =
-      static_cast<size_t>(Shape{n_positions, std::ssize(inverse_frequencies)}.n_elements());
-  table.cos.reserve(n_angles);
-  table.sin.reserve(n_angles);
-  for (int64_t p = 0; p < n_positions; ++p) {
-    for (const double frequency : inverse_frequencies) {
-      const double angle = static_cast<double>(p) * frequency;
-      table.cos.push_back(std::cos(angle));
-      table.sin.push_back(std::sin(angle));
-    }
-  }
-  rope_tables_.push_back(std::move(table));
-  return {static_cast<int32_t>(rope_tables_.size() - 1),
-          2 * static_cast<int64_t>(inverse_frequencies.size())};
+  rope_tables_.push_back({n_positions, {inverse_frequencies.begin(), inverse_frequencies.end()}});
+  return {static_cast<int32_t>(rope_tables_.size() - 1), 2 * std::ssize(inverse_frequencies)};
 }
 
 // ---- activations --------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class ReferenceExecutor final : public Executor {
 
   uint64_t weight_bytes(const WeightSource& /*source*/) const override { return 0; }
   uint64_t kv_bytes(const KvLayout& layout) const override;  // f32, whatever it is rounded to
-  uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const override;  // f64
+  uint64_t rope_bytes(int64_t /*n_rot*/, int64_t /*n_positions*/) const override { return 0; }
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override;
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
@@ -66,10 +66,9 @@ class ReferenceExecutor final : public Executor {
     StoredRows rows;
     std::vector<float> vector;  // decoded, for WeightUse::kVector
   };
-  struct RopeTableData {
+  struct Frequencies {
     int64_t n_positions = 0;
-    std::vector<double> cos;  // [n_positions, n_rot / 2]
-    std::vector<double> sin;
+    std::vector<double> inverse;  // [n_rot / 2]
   };
   struct Buffer {
     std::pmr::vector<float> values;
@@ -82,6 +81,9 @@ class ReferenceExecutor final : public Executor {
   Activation allocate(int64_t n_rows, int64_t n_cols);
   std::span<const float> vector(const Weight& handle) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids);
+  // rms_norm, and layer_norm (`centred`).
+  Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
+                  bool centred);
   // The op `rope`, by the angles times `direction`: 1, or -1 for gradients.
   Activation rotate(const Activation& x, const RopeTable& table, int64_t head_dim,
                     double direction);
@@ -90,7 +92,7 @@ class ReferenceExecutor final : public Executor {
   std::pmr::memory_resource* memory_;
   StepInputs inputs_;
   std::vector<LoadedWeight> weights_;
-  std::vector<RopeTableData> rope_tables_;
+  std::vector<Frequencies> rope_tables_;
   std::vector<Buffer> buffers_;
   std::unique_ptr<GradientOps> gradients_;
 };

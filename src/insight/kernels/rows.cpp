@@ -10,35 +10,25 @@ namespace {
 // Sums in f32 lanes of up to so many numbers go to the sums in f64: longer ones would lose digits.
 constexpr int64_t kSummedAtOnce = kPartNumbers;
 
-// Four maxima side by side, so that a comparison need not wait for the one before. The last numbers
-// are read whole, so some of them twice.
-float maximum(const float* x, int64_t n) {
-  constexpr int64_t kTogether = 4 * kLanes;
-  if (n < kLanes) {
-    float most = x[0];
-    for (int64_t i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;
-    return most;
-  }
-  F32x16 most = load(x + n - kLanes);
-  int64_t i = 0;
-  if (n >= kTogether) {
-    F32x16 others[3] = {most, most, most};
-    for (; i + kTogether <= n; i += kTogether) {
-      most = max(most, load(x + i));
-      for (int j = 0; j < 3; ++j) others[j] = max(others[j], load(x + i + (j + 1) * kLanes));
-    }
-    most = max(max(most, others[0]), max(others[1], others[2]));
-  }
-  for (; i + kLanes <= n; i += kLanes) most = max(most, load(x + i));
-  return reduce_max(most);
-}
-
 // Lanes [i, i + 16) of x [n], filled up with -infinity.
 LIMPID_INLINE F32x16 load_or_least(const float* x, int64_t i, int64_t n) {
   if (i + kLanes <= n) return load(x + i);
   float rest[kLanes];
   for (int64_t j = 0; j < kLanes; ++j) rest[j] = i + j < n ? x[i + j] : -__builtin_inff();
   return load(rest);
+}
+
+// Four maxima side by side, so that a comparison need not wait for the one before.
+float maximum(const float* x, int64_t n) {
+  constexpr int kTogether = 4;
+  F32x16 most[kTogether];
+  for (F32x16& each : most) each = broadcast(-__builtin_inff());
+  int64_t i = 0;
+  for (; i + kTogether * kLanes <= n; i += kTogether * kLanes) {
+    for (int j = 0; j < kTogether; ++j) most[j] = max(most[j], load(x + i + j * kLanes));
+  }
+  for (; i < n; i += kLanes) most[0] = max(most[0], load_or_least(x, i, n));
+  return reduce_max(max(max(most[0], most[1]), max(most[2], most[3])));
 }
 
 // Lane l has the largest of x[l], x[l + 16], x[l + 32], … The kth largest of the lanes is reached

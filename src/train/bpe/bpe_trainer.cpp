@@ -73,24 +73,21 @@ void check_texts(std::span<const TrainingText> texts) {
 bpe::MergeLearner learner_of(std::span<const TrainingText> texts, const BpeTrainingOptions& options,
                              const std::array<uint32_t, 256>& byte_ids, int64_t n_merges,
                              TrainedBpe& trained) {
-  const bpe::CountedWords words = bpe::count_words(texts, options);
-  trained.n_words = words.n_words;
-  trained.n_different_words = words.counts.size();
-  return {words.counts, byte_ids, options.min_frequency, n_merges};
-}
-
-void report(const BpeTrainingOptions& options, int64_t vocab_size) {
-  const bool goes_on =
-      !options.merging ||
-      options.merging(static_cast<uint64_t>(vocab_size), static_cast<uint64_t>(options.vocab_size));
-  LIMPID_CHECK(ResourceError, goes_on, "merging was cancelled");
+  const bpe::WordCounts words = bpe::count_words(texts, options);
+  trained.n_words = words.n_words();
+  trained.n_different_words = words.size();
+  return {words, byte_ids, options.min_frequency, n_merges};
 }
 
 void learn_merges(const BpeTrainingOptions& options, bpe::MergeLearner& learner,
                   Vocabulary& vocabulary, TrainedBpe& trained) {
   constexpr size_t kMergesPerReport = 64;
   while (vocabulary.size() < options.vocab_size) {
-    if (trained.merges.size() % kMergesPerReport == 0) report(options, vocabulary.size());
+    const bool reports = options.merging && trained.merges.size() % kMergesPerReport == 0;
+    LIMPID_CHECK(ResourceError,
+                 !reports || options.merging(static_cast<uint64_t>(vocabulary.size()),
+                                             static_cast<uint64_t>(options.vocab_size)),
+                 "merging was cancelled");
     const auto found = learner.next();
     if (!found) return;
     learner.merge(found->pair, vocabulary.join(found->pair));

@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "tokenizer/pre_tokenizer_scanners.h"
-#include "train/text_pieces.h"
 
 namespace limpid::bpe {
 namespace {
@@ -58,13 +57,8 @@ const char* end_of_line(const char* p, const char* end) {
   return found == end ? end : found + 1;
 }
 
-// Counts the words of one part of a text. Returns how many there are.
-uint64_t count_part(std::string_view part, const CountOptions& options, WordCounts& counts) {
-  uint64_t n_words = 0;
-  const auto count = [&](const char* p, size_t size) {
-    counts.add({p, size});
-    ++n_words;
-  };
+void count_part(std::string_view part, const CountOptions& options, WordCounts& counts) {
+  const auto count = [&](const char* p, size_t size) { counts.add({p, size}); };
   const char* p = part.data();
   const char* const end = p + part.size();
   while (p < end) {
@@ -72,7 +66,6 @@ uint64_t count_part(std::string_view part, const CountOptions& options, WordCoun
     pre_tokenizer_scanners::split(options.pre_tokenizer, p, stop, count);
     p = stop;
   }
-  return n_words;
 }
 
 [[noreturn]] void fail_utf8(const TrainingText& text) {
@@ -105,7 +98,7 @@ std::vector<std::string_view> divide_text(std::string_view text, const CountOpti
   return parts;
 }
 
-CountedWords count_words(std::span<const TrainingText> texts, const CountOptions& options) {
+WordCounts count_words(std::span<const TrainingText> texts, const CountOptions& options) {
   std::vector<std::string_view> parts;
   std::vector<const TrainingText*> text_of;  // each part
   for (const TrainingText& text : texts) {
@@ -113,17 +106,13 @@ CountedWords count_words(std::span<const TrainingText> texts, const CountOptions
     text_of.resize(parts.size(), &text);
   }
   ThreadPool pool(options.n_threads);
-  std::vector<CountedWords> counted(static_cast<size_t>(pool.size()));
+  std::vector<WordCounts> counted(static_cast<size_t>(pool.size()));
   for_each_piece(parts, pool, "counting words", options.progress, [&](size_t i, int thread) {
     if (!unicode::is_valid(parts[i])) fail_utf8(*text_of[i]);
-    CountedWords& own = counted[static_cast<size_t>(thread)];
-    own.n_words += count_part(parts[i], options, own.counts);
+    count_part(parts[i], options, counted[static_cast<size_t>(thread)]);
   });
-  CountedWords all = std::move(counted.front());
-  for (size_t i = 1; i < counted.size(); ++i) {
-    all.counts.add_all(counted[i].counts);
-    all.n_words += counted[i].n_words;
-  }
+  WordCounts all = std::move(counted.front());
+  for (size_t i = 1; i < counted.size(); ++i) all.add_all(counted[i]);
   return all;
 }
 

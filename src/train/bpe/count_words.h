@@ -31,14 +31,9 @@ struct CountOptions {
   ByteProgress progress = {};
 };
 
-struct CountedWords {
-  WordCounts counts;
-  uint64_t n_words = 0;  // all of them, repeated words too
-};
-
 // Returns the same counts for any number of threads and any size of the parts. Throws FormatError,
 // with the offset, for text that is not UTF-8, and ResourceError if `progress` cancels.
-CountedWords count_words(std::span<const TrainingText> texts, const CountOptions& options);
+WordCounts count_words(std::span<const TrainingText> texts, const CountOptions& options);
 
 // Divides a text into parts of at least `part_bytes` bytes, the last one excepted. The words of the
 // parts, one part after another, are the words of the whole text. There may be one part only.

@@ -58,13 +58,8 @@ void MergeLearner::for_each_pair(Visit&& visit) const {
   }
 }
 
-void MergeLearner::push(const CountedPair& pair) {
-  heap_.push_back(pair);
-  std::push_heap(heap_.begin(), heap_.end(), is_less);
-}
-
 // Counts all pairs of the words as they are now, and lists the places of those that are frequent
-// enough.
+// enough. The heap is empty before.
 void MergeLearner::count_pairs() {
   PairTable counted;
   int64_t most = 0;
@@ -80,17 +75,13 @@ void MergeLearner::count_pairs() {
   counted.for_each([&](const PairTable::Entry& entry) { n_kept += entry.count >= threshold_; });
   pairs_ = PairTable();
   pairs_.reserve(n_kept);
-  heap_.clear();
   uint64_t n_places = 0;
   counted.for_each([&](const PairTable::Entry& entry) {
     if (entry.count < threshold_) return;
-    PairTable::Entry& kept = pairs_.add(entry.pair);
-    kept.count = entry.count;
-    kept.first = n_places;
+    pairs_.add(entry.pair) = {entry.pair, entry.count, n_places};
     n_places += entry.size;
-    heap_.push_back({entry.pair, entry.count});
+    heap_.push({entry.pair, entry.count});
   });
-  std::make_heap(heap_.begin(), heap_.end(), is_less);
   places_.assign(n_places, 0);
   for_each_pair([&](TokenPair pair, uint32_t place, int64_t) {
     if (PairTable::Entry* entry = pairs_.find(pair)) places_[entry->first + entry->size++] = place;
@@ -100,24 +91,16 @@ void MergeLearner::count_pairs() {
 std::optional<CountedPair> MergeLearner::next() {
   while (true) {
     while (!heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), is_less);
-      const CountedPair top = heap_.back();
-      heap_.pop_back();
+      const CountedPair top = heap_.top();
+      heap_.pop();
       const int64_t count = pairs_.find(top.pair)->count;
       if (count == top.count) return top;
-      if (count >= threshold_) push({top.pair, count});
+      if (count >= threshold_) heap_.push({top.pair, count});
     }
     if (threshold_ == least_count_) return std::nullopt;
     threshold_ = std::max(threshold_ / 8, least_count_);
     count_pairs();
   }
-}
-
-void MergeLearner::Neighbours::resize(size_t n_tokens) {
-  gained.resize(n_tokens);
-  lost.resize(n_tokens);
-  n_places.resize(n_tokens);
-  cursor.resize(n_tokens);
 }
 
 // Merges one occurrence and notes what that does to the pairs beside it. For x a b y:
@@ -132,23 +115,14 @@ void MergeLearner::merge_at(uint32_t place, TokenPair pair, uint32_t merged) {
   const uint32_t before = slot[-1].token;
   const uint32_t after = slot[size].token;
   if (before != kBorder) {
-    left_.see(before);
+    Neighbour& left = left_.gain(before, weight, place - n_bytes_[before]);
     if (before == merged) {
-      right_.gained[pair.left] -= weight;
+      right_.by_token[pair.left].gained -= weight;
     } else {
-      left_.lost[before] += weight;
+      left.lost += weight;
     }
-    left_.gained[before] += weight;
-    ++left_.n_places[before];
-    left_.places.emplace_back(before, place - n_bytes_[before]);
   }
-  if (after != kBorder) {
-    right_.see(after);
-    right_.lost[after] += weight;
-    right_.gained[after] += weight;
-    ++right_.n_places[after];
-    right_.places.emplace_back(after, place);
-  }
+  if (after != kBorder) right_.gain(after, weight, place).lost += weight;
   slot[n_left - 1].token = kInside;
   slot[n_left].token = kInside;
   slot[0].token = merged;
@@ -159,9 +133,10 @@ void MergeLearner::merge_at(uint32_t place, TokenPair pair, uint32_t merged) {
 template <typename MakePair>
 void MergeLearner::lose(Neighbours& side, MakePair make_pair) {
   for (const uint32_t token : side.seen) {
-    if (side.lost[token] == 0) continue;
+    const int64_t lost = side.by_token[token].lost;
+    if (lost == 0) continue;
     PairTable::Entry* entry = pairs_.find(make_pair(token));
-    if (entry != nullptr) entry->count -= side.lost[token];
+    if (entry != nullptr) entry->count -= lost;
   }
 }
 
@@ -171,22 +146,21 @@ void MergeLearner::gain(Neighbours& side, MakePair make_pair) {
   constexpr uint64_t kTooRare = UINT64_MAX;
   uint64_t n_places = places_.size();
   for (const uint32_t token : side.seen) {
-    side.cursor[token] = kTooRare;
-    const int64_t count = side.gained[token];
-    if (count >= threshold_) {
-      PairTable::Entry& entry = pairs_.add(make_pair(token));
-      entry.count = count;
-      entry.first = side.cursor[token] = n_places;
-      entry.size = side.n_places[token];
-      n_places += entry.size;
-      push({entry.pair, count});
+    Neighbour& neighbour = side.by_token[token];
+    uint64_t first = kTooRare;
+    if (neighbour.gained >= threshold_) {
+      first = n_places;
+      n_places += neighbour.n_places;
+      pairs_.add(make_pair(token)) = {make_pair(token), neighbour.gained, first,
+                                      neighbour.n_places};
+      heap_.push({make_pair(token), neighbour.gained});
     }
-    side.gained[token] = side.lost[token] = 0;
-    side.n_places[token] = 0;
+    neighbour = {.cursor = first};
   }
   places_.resize(n_places);
   for (const auto& [token, place] : side.places) {
-    if (side.cursor[token] != kTooRare) places_[side.cursor[token]++] = place;
+    uint64_t& cursor = side.by_token[token].cursor;
+    if (cursor != kTooRare) places_[cursor++] = place;
   }
   side.seen.clear();
   side.places.clear();
@@ -195,8 +169,8 @@ void MergeLearner::gain(Neighbours& side, MakePair make_pair) {
 void MergeLearner::merge(TokenPair pair, uint32_t merged) {
   if (merged >= n_bytes_.size()) n_bytes_.resize(merged + 1);
   n_bytes_[merged] = n_bytes_[pair.left] + n_bytes_[pair.right];
-  left_.resize(n_bytes_.size());
-  right_.resize(n_bytes_.size());
+  left_.by_token.resize(n_bytes_.size());
+  right_.by_token.resize(n_bytes_.size());
   const PairTable::Entry entry = *pairs_.find(pair);
   for (uint64_t i = entry.first; i < entry.first + entry.size; ++i)
     merge_at(places_[i], pair, merged);

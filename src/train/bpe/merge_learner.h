@@ -31,6 +31,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "train/bpe/pair_table.h"
@@ -42,6 +43,10 @@ namespace limpid::bpe {
 struct CountedPair {
   TokenPair pair;
   int64_t count = 0;
+  // Of two pairs that are as frequent, the smaller one is learned first.
+  bool operator<(const CountedPair& other) const {
+    return count != other.count ? count < other.count : pair > other.pair;
+  }
 };
 
 class MergeLearner {
@@ -66,28 +71,30 @@ class MergeLearner {
     uint32_t token;
     uint32_t weight;  // index into weights_
   };
-  // The other tokens of the pairs that one round changes, on one side of the merged pair. By token,
-  // zero between rounds.
+  // What one round does to the pairs of the merged pair with one other token beside it.
+  struct Neighbour {
+    int64_t gained = 0;     // count of the pair with the merged token
+    int64_t lost = 0;       // of the pair with the token that it replaces
+    uint32_t n_places = 0;  // of the new pair
+    uint64_t cursor = 0;    // where the next of these places is written
+  };
+  // The other tokens on one side of the merged pair.
   struct Neighbours {
-    std::vector<int64_t> gained;     // count of the pair with the merged token
-    std::vector<int64_t> lost;       // of the pair with the token that it replaces
-    std::vector<uint32_t> n_places;  // how many of `places` are of this token
-    std::vector<uint32_t> seen;      // the tokens with any of these, in the order of discovery
+    std::vector<Neighbour> by_token;                    // all zero between rounds, but for `cursor`
+    std::vector<uint32_t> seen;                         // in the order of discovery
     std::vector<std::pair<uint32_t, uint32_t>> places;  // token, place of the new pair
-    std::vector<uint64_t> cursor;  // where the next place of this token is written
 
-    void resize(size_t n_tokens);
-    void see(uint32_t token) {
-      if (gained[token] == 0 && lost[token] == 0 && n_places[token] == 0) seen.push_back(token);
+    Neighbour& gain(uint32_t token, int64_t weight, uint32_t place) {
+      Neighbour& neighbour = by_token[token];
+      if (neighbour.n_places++ == 0) seen.push_back(token);
+      neighbour.gained += weight;
+      places.emplace_back(token, place);
+      return neighbour;
     }
   };
-  static bool is_less(const CountedPair& a, const CountedPair& b) {
-    return a.count != b.count ? a.count < b.count : a.pair > b.pair;
-  }
 
   void lay_out(const WordCounts& words, const std::array<uint32_t, 256>& byte_ids);
   void count_pairs();
-  void push(const CountedPair& pair);
   template <typename Visit>
   void for_each_pair(Visit&& visit) const;
   void merge_at(uint32_t place, TokenPair pair, uint32_t merged);
@@ -108,7 +115,7 @@ class MergeLearner {
   std::vector<uint32_t> n_bytes_;  // by token
   std::vector<uint32_t> places_;   // the lists of all pairs
   PairTable pairs_;
-  std::vector<CountedPair> heap_;
+  std::priority_queue<CountedPair> heap_;
   Neighbours left_, right_;
 };
 

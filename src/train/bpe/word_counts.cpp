@@ -39,6 +39,7 @@ uint64_t WordCounts::hash_of(std::string_view word) {
 }
 
 void WordCounts::add(std::string_view word, uint64_t hash, uint64_t times) {
+  n_words_ += times;
   const auto [entry, is_new] = entries_.find_or_add(
       {hash, times, bytes_.size(), word.size()},
       [&](const Entry& known) { return known.full_hash == hash && word_of(known) == word; });

@@ -21,6 +21,7 @@ class WordCounts {
   void add(std::string_view word, uint64_t times = 1) { add(word, hash_of(word), times); }
   void add_all(const WordCounts& other);
 
+  uint64_t n_words() const { return n_words_; }     // repeated words too
   size_t size() const { return entries_.size(); }   // different words
   size_t n_bytes() const { return bytes_.size(); }  // of the different words together
   // Calls visit(std::string_view word, uint64_t count) for each word, in no particular order.
@@ -46,6 +47,7 @@ class WordCounts {
 
   OpenTable<Entry> entries_{512};
   std::vector<char> bytes_;
+  uint64_t n_words_ = 0;
 };
 
 }  // namespace limpid::bpe

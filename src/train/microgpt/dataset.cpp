@@ -23,14 +23,14 @@ std::u32string_view strip(std::u32string_view text) {
 std::u32string from_utf8(std::string_view text, const std::string& name) {
   std::u32string points;
   points.reserve(text.size());
-  const char* const end = text.data() + text.size();
-  for (size_t i = 0; i < text.size();) {
-    const unicode::CodePoint c = unicode::decode(text.data() + i, end);
-    if (c.value >= unicode::kInvalidByte)
-      throw FormatError(name, i, "text", "not UTF-8; convert the file first");
-    points.push_back(c.value);
-    i += c.size;
-  }
+  unicode::for_each_character(text, [&](std::string_view character) {
+    const char32_t point = unicode::decode(character).value;
+    if (point >= unicode::kInvalidByte) {
+      throw FormatError(name, static_cast<uint64_t>(character.data() - text.data()), "text",
+                        "not UTF-8; convert the file first");
+    }
+    points.push_back(point);
+  });
   return points;
 }
 

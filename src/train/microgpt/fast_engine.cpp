@@ -22,19 +22,15 @@ class FastEngine final : public Engine {
   }
 
   double forward_backward(std::span<const std::vector<Token>> documents) override {
-    FastModel<T>& model = layout_.model();
-    model.documents = documents_.data();
-    model.n_documents = std::ssize(documents);
-    model.n_rows = 0;
+    int64_t n_rows = 0;
     for (size_t d = 0; d < documents.size(); ++d) {
       const int64_t n = std::min(block_size_, std::ssize(documents[d]) - 1);
-      documents_[d] = {documents[d].data(), n, model.n_rows};
+      documents_[d] = {documents[d].data(), n, n_rows};
       const double weight = 1.0 / static_cast<double>(n) / static_cast<double>(documents.size());
-      std::fill_n(row_weights_.begin() + model.n_rows, n, weight);
-      model.n_rows += n;
+      std::fill_n(row_weights_.begin() + n_rows, n, weight);
+      n_rows += n;
     }
-    kernels_.forward(model);
-    return kernels_.backward(model, row_weights_.data());
+    return kernels_.backward(forward(std::ssize(documents), n_rows), row_weights_.data());
   }
 
   std::vector<double> gradients() const override {
@@ -50,17 +46,23 @@ class FastEngine final : public Engine {
   // mode.
   void next_logits(Token token, std::span<double> logits) override {
     context_.push_back(token);
-    FastModel<T>& model = layout_.model();
     documents_[0] = {context_.data(), std::ssize(context_), 0};
-    model.documents = documents_.data();
-    model.n_documents = 1;
-    model.n_rows = std::ssize(context_);
-    kernels_.forward(model);
+    const FastModel<T>& model = forward(1, std::ssize(context_));
     const T* last = model.logits + (model.n_rows - 1) * model.vocab_width;
     std::copy(last, last + std::ssize(logits), logits.begin());
   }
 
  private:
+  // Computes the logits of the first documents_, which have so many rows together.
+  const FastModel<T>& forward(int64_t n_documents, int64_t n_rows) {
+    FastModel<T>& model = layout_.model();
+    model.documents = documents_.data();
+    model.n_documents = n_documents;
+    model.n_rows = n_rows;
+    kernels_.forward(model);
+    return model;
+  }
+
   template <typename Visit>
   void for_each_weight(const Visit& visit) const {
     for (const PaddedMatrix& matrix : layout_.matrices()) {

@@ -18,18 +18,17 @@ class FastLayout {
 
   FastModel<T>& model() { return model_; }
   const FastModel<T>& model() const { return model_; }
-  // Returns the matrices in the order of Matrices::named().
+  // Returns the matrices in the order of Matrices::named.
   const std::vector<PaddedMatrix>& matrices() const { return matrices_; }
 
  private:
-  struct Cursor {
-    T* memory;  // nullptr while the size is being computed
-    int64_t used;
-    T* take(int64_t n);
+  // An array of the model and the number of its elements.
+  struct Array {
+    T** numbers;
+    int64_t n;
   };
-  int64_t probabilities_per_document() const;
-  void place_matrices(const Shape& shape, int64_t lanes);
-  void place_numbers(Cursor& cursor, const Shape& shape, int64_t max_documents);
+  void place_matrices(int64_t lanes);
+  std::vector<Array> arrays(int64_t max_documents);
 
   FastModel<T> model_{};
   std::vector<FastLayer<T>> layers_;

@@ -16,7 +16,7 @@ struct PaddedMatrix {
   int64_t rows = 0;
   int64_t cols = 0;
   int64_t width = 0;       // number of columns in whole panels
-  int64_t panel_rows = 0;  // distance between panels, in rows; wq, wk and wv share panels
+  int64_t panel_rows = 0;  // distance between panels, in rows
 
   int64_t at(int64_t row, int64_t col, int64_t lanes) const {
     return offset + col / lanes * lanes * panel_rows + row * lanes + col % lanes;
@@ -48,9 +48,9 @@ struct LayerActivations {
 
 template <typename T>
 struct FastLayer {
-  PaddedMatrix attn_wq, attn_wk, attn_wv, attn_wo, mlp_fc1, mlp_fc2;
-  // Transposed weights [cols, rows] in panels, which the forward pass reads. wq, wk and wv form one
-  // matrix.
+  PaddedMatrix attn_qkv;  // wq, wk and wv, each padded to `width` rows: [3 width, n_embd]
+  PaddedMatrix attn_wo, mlp_fc1, mlp_fc2;
+  // Transposed weights [cols, rows] in panels, which the forward pass reads.
   T *turned_qkv, *turned_wo, *turned_fc1, *turned_fc2;
   LayerActivations<T> saved;
 };
@@ -72,15 +72,14 @@ struct FastDocument {
 
 template <typename T>
 struct FastModel {
+  Shape shape;
   // All widths are padded to the lanes of the kernels.
-  int64_t n_embd, n_head, head_dim, vocab_size;
   int64_t width;         // n_embd, padded
   int64_t hidden_width;  // 4 n_embd, padded
   int64_t vocab_width;   // vocab_size, padded
   int64_t positions;     // block_size, padded
-  int64_t n_layers;
-  bool heads_in_lanes;  // a vector holds whole heads: use kernels/lane_attention.h
-  int64_t n_params;     // padded
+  bool heads_in_lanes;   // a vector holds whole heads: use kernels/lane_attention.h
+  int64_t n_params;      // padded
 
   T* weights;
   T* gradients;

@@ -14,22 +14,6 @@ constexpr SvgInk kSlopeInk{"slope", "#555555"};
 constexpr SvgInk kBorderInk{"border", "#335566"};
 constexpr SvgInk kGradientInk{"gradient", "#aa4400"};
 
-struct Line {
-  NodeId from;
-  double slope;
-};
-
-// Only nodes of one or two operands have lines: the lines of a sum or a dot product of many would
-// cover the picture.
-std::vector<Line> lines_into(const Graph& graph, Value value) {
-  const Node& node = graph.node(value);
-  if (node.operation == Operation::kUnary) return {{node.left, node.slope_left}};
-  if (node.operation == Operation::kBinary) {
-    return {{node.left, node.slope_left}, {node.right, node.slope_right}};
-  }
-  return {};
-}
-
 // The slope is written a third of the way along the line.
 void draw_line(Svg& svg, const NamedValue& from, const NamedValue& to, double slope) {
   const SvgPoint begin{from.x, from.y + kHalfHeight};
@@ -54,11 +38,16 @@ std::string to_svg(const Graph& graph, const std::vector<NamedValue>& values, do
                    double height) {
   Svg svg(width, height, "A graph of Values, with slopes on the lines and gradients in the boxes");
   for (const NamedValue& to : values) {
-    for (const Line& line : lines_into(graph, to.value)) {
+    const Node& node = graph.node(to.value);
+    const auto draw_from = [&](NodeId operand, double slope) {
       for (const NamedValue& from : values) {
-        if (from.value.id() == line.from) draw_line(svg, from, to, line.slope);
+        if (from.value.id() == operand) draw_line(svg, from, to, slope);
       }
-    }
+    };
+    // The lines of a sum or a dot product of many operands would cover the picture.
+    const bool is_binary = node.operation == Operation::kBinary;
+    if (is_binary || node.operation == Operation::kUnary) draw_from(node.left, node.slope_left);
+    if (is_binary) draw_from(node.right, node.slope_right);
   }
   for (const NamedValue& value : values) draw_box(svg, value);
   return svg.str();

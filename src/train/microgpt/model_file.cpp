@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::string_view kFormat = "limpid.microgpt";
 
-using FileMetadata = std::map<std::string, std::string>;
-
 // The sizes of a shape, which the metadata hold as decimal numbers.
 constexpr std::pair<const char*, int64_t Shape::*> kSizes[] = {{"n_embd", &Shape::n_embd},
                                                                {"n_layer", &Shape::n_layer},
@@ -97,23 +95,19 @@ void append_numbers(const TensorView& tensor, std::vector<double>& numbers) {
   }
 }
 
-FileMetadata metadata_of(const SavedModel& model) {
-  FileMetadata metadata = {{"format", std::string(kFormat)},
-                           {"characters", to_utf8(model.alphabet.characters())}};
-  for (const auto& [key, size] : kSizes) metadata[key] = std::to_string(model.shape.*size);
-  return metadata;
-}
-
 template <typename T>
 void write_matrices(const std::string& path, const SavedModel& model, const Matrices& matrices,
                     DType dtype) {
   const std::vector<T> numbers(model.weights.begin(), model.weights.end());
   std::vector<NamedTensor> tensors;
-  for (const auto& [name, matrix] : matrices.named()) {
+  for (const auto& [name, matrix] : matrices.named) {
     const auto* data = reinterpret_cast<const std::byte*>(numbers.data() + matrix.offset);
     tensors.push_back({name, {dtype, limpid::Shape{matrix.rows, matrix.cols}, data}});
   }
-  write_safetensors(path, metadata_of(model), tensors);
+  std::map<std::string, std::string> metadata = {
+      {"format", std::string(kFormat)}, {"characters", to_utf8(model.alphabet.characters())}};
+  for (const auto& [key, size] : kSizes) metadata[key] = std::to_string(model.shape.*size);
+  write_safetensors(path, metadata, tensors);
 }
 
 }  // namespace
@@ -134,7 +128,8 @@ SavedModel load_model(const std::string& path) {
   const auto file = MappedFile::open(path);
   const ModelReader reader(path, file->bytes());
   SavedModel model = reader.read_metadata();
-  for (const Matrices::Named& named : Matrices(model.shape).named()) {
+  const Matrices matrices(model.shape);
+  for (const Matrices::Named& named : matrices.named) {
     const TensorView& tensor = reader.find(named);
     if (tensor.dtype == DType::kF64) {
       append_numbers<double>(tensor, model.weights);

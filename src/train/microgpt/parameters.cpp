@@ -23,44 +23,30 @@ double fsharp_gauss(PythonRandom& random, double deviation) {
 
 Matrices::Matrices(const Shape& shape) {
   validate(shape);
-  const auto place = [this](int64_t rows, int64_t cols) {
+  const auto place = [this](std::string name, int64_t rows, int64_t cols) {
     const Matrix matrix{n_params, rows, cols};
     n_params += matrix.size();  // each size < 2^34, at most 2^10 layers of six: no overflow
+    named.push_back({std::move(name), matrix});
     return matrix;
   };
   const int64_t n = shape.n_embd;
-  wte = place(shape.vocab_size, n);
-  wpe = place(shape.block_size, n);
-  lm_head = place(shape.vocab_size, n);
+  wte = place("wte", shape.vocab_size, n);
+  wpe = place("wpe", shape.block_size, n);
+  lm_head = place("lm_head", shape.vocab_size, n);
   for (int64_t i = 0; i < shape.n_layer; ++i) {
-    LayerMatrices layer;
-    layer.attn_wq = place(n, n);
-    layer.attn_wk = place(n, n);
-    layer.attn_wv = place(n, n);
-    layer.attn_wo = place(n, n);
-    layer.mlp_fc1 = place(4 * n, n);
-    layer.mlp_fc2 = place(n, 4 * n);
-    layers.push_back(layer);
+    const auto add = [&](const char* name, int64_t rows, int64_t cols) {
+      return place(fmt::format("layer{}.{}", i, name), rows, cols);
+    };
+    LayerMatrices& layer = layers.emplace_back();
+    layer.attn_wq = add("attn_wq", n, n);
+    layer.attn_wk = add("attn_wk", n, n);
+    layer.attn_wv = add("attn_wv", n, n);
+    layer.attn_wo = add("attn_wo", n, n);
+    layer.mlp_fc1 = add("mlp_fc1", 4 * n, n);
+    layer.mlp_fc2 = add("mlp_fc2", n, 4 * n);
   }
   LIMPID_CHECK(ArgumentError, n_params <= kMaxParams,
                "{} parameters are too many; lower n_embd or n_layer", n_params);
-}
-
-std::vector<Matrices::Named> Matrices::named() const {
-  std::vector<Named> all{{"wte", wte}, {"wpe", wpe}, {"lm_head", lm_head}};
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const LayerMatrices& layer = layers[i];
-    const auto add = [&](const char* name, const Matrix& matrix) {
-      all.push_back({fmt::format("layer{}.{}", i, name), matrix});
-    };
-    add("attn_wq", layer.attn_wq);
-    add("attn_wk", layer.attn_wk);
-    add("attn_wv", layer.attn_wv);
-    add("attn_wo", layer.attn_wo);
-    add("mlp_fc1", layer.mlp_fc1);
-    add("mlp_fc2", layer.mlp_fc2);
-  }
-  return all;
 }
 
 std::vector<double> initial_weights(const Matrices& matrices, double deviation, RandomStyle style,

@@ -45,7 +45,7 @@ struct Matrices {
     std::string name;  // as in the Python program: "wte", "layer0.attn_wq"
     Matrix matrix;
   };
-  std::vector<Named> named() const;
+  std::vector<Named> named;  // all of them, in their order
 };
 
 // Returns normal numbers with mean 0, row by row in the order of Matrices.

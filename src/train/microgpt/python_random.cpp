@@ -1,5 +1,7 @@
 #include "train/microgpt/python_random.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -7,68 +9,63 @@
 namespace limpid::microgpt {
 namespace {
 
-constexpr size_t kShift = 397;
-constexpr uint32_t kTwist = 0x9908b0dfU;
+using State = std::array<uint32_t, std::mt19937::state_size>;
 
-}  // namespace
+// A seed sequence of the standard library that gives the generator exactly these words.
+struct KnownState {
+  using result_type = uint32_t;
+  const State& words;
 
-PythonRandom::PythonRandom(int64_t seed) {
+  template <typename Iterator>
+  void generate(Iterator begin, Iterator /*end*/) const {
+    std::ranges::copy(words, begin);
+  }
+};
+
+// init_genrand followed by init_by_array of the 2002 reference code.
+State state_of(int64_t seed) {
   const uint64_t magnitude =
       seed < 0 ? uint64_t{0} - static_cast<uint64_t>(seed) : static_cast<uint64_t>(seed);
   const std::array<uint32_t, 2> key{static_cast<uint32_t>(magnitude),
                                     static_cast<uint32_t>(magnitude >> 32)};
   const size_t key_size = key[1] != 0 ? 2 : 1;
-
-  // init_genrand followed by init_by_array of the 2002 reference code.
-  state_[0] = 19650218U;
-  for (uint32_t i = 1; i < kStateSize; ++i) {
-    state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
-  }
-  const auto mixed = [this](size_t at, uint32_t factor) {
-    const uint32_t before = state_[at - 1];
-    return state_[at] ^ ((before ^ (before >> 30)) * factor);
+  State state{19650218U};
+  for (uint32_t i = 1; i < state.size(); ++i)
+    state[i] = 1812433253U * (state[i - 1] ^ (state[i - 1] >> 30)) + i;
+  const auto mixed = [&](size_t at, uint32_t factor) {
+    const uint32_t before = state[at - 1];
+    return state[at] ^ ((before ^ (before >> 30)) * factor);
   };
   size_t at = 1;
   const auto advance = [&] {
-    if (++at == kStateSize) {
-      state_[0] = state_[kStateSize - 1];
-      at = 1;
-    }
+    if (++at < state.size()) return;
+    state[0] = state.back();
+    at = 1;
   };
-  for (size_t round = 0; round < kStateSize; ++round) {
+  for (size_t round = 0; round < state.size(); ++round) {
     const size_t digit = round % key_size;
-    state_[at] = mixed(at, 1664525U) + key[digit] + static_cast<uint32_t>(digit);
+    state[at] = mixed(at, 1664525U) + key[digit] + static_cast<uint32_t>(digit);
     advance();
   }
-  for (size_t round = 1; round < kStateSize; ++round) {
-    state_[at] = mixed(at, 1566083941U) - static_cast<uint32_t>(at);
+  for (size_t round = 1; round < state.size(); ++round) {
+    state[at] = mixed(at, 1566083941U) - static_cast<uint32_t>(at);
     advance();
   }
-  state_[0] = 0x80000000U;
+  state[0] = 0x80000000U;
+  return state;
 }
 
-// Computes the next 624 numbers of the generator's recurrence.
-void PythonRandom::refill() {
-  for (size_t i = 0; i < kStateSize; ++i) {
-    const uint32_t joined =
-        (state_[i] & 0x80000000U) | (state_[(i + 1) % kStateSize] & 0x7fffffffU);
-    state_[i] =
-        state_[(i + kShift) % kStateSize] ^ (joined >> 1) ^ ((joined & 1U) != 0 ? kTwist : 0U);
-  }
-  position_ = 0;
+}  // namespace
+
+PythonRandom::PythonRandom(int64_t seed) {
+  const State state = state_of(seed);
+  KnownState known{state};
+  generator_.seed(known);
 }
 
-// Tempering: four invertible shifts and masks that make the bits of a state word look independent.
-uint32_t PythonRandom::next() {
-  if (position_ == kStateSize) refill();
-  uint32_t y = state_[position_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9d2c5680U;
-  y ^= (y << 15) & 0xefc60000U;
-  return y ^ (y >> 18);
+uint32_t PythonRandom::bits(int n_bits) {
+  return static_cast<uint32_t>(generator_()) >> (32 - n_bits);
 }
-
-uint32_t PythonRandom::bits(int n_bits) { return next() >> (32 - n_bits); }
 
 // 53 random bits (27 high and 26 low) divided by 2^53, as in CPython's random_random.
 double PythonRandom::uniform() {

@@ -2,10 +2,10 @@
 // program can be repeated exactly.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,12 +42,7 @@ class PythonRandom {
   size_t choice(std::span<const double> weights, bool reaching = false);
 
  private:
-  static constexpr size_t kStateSize = 624;
-  uint32_t next();
-  void refill();
-
-  std::array<uint32_t, kStateSize> state_{};
-  size_t position_ = kStateSize;
+  std::mt19937 generator_;
   std::optional<double> kept_gauss_;
 };
 

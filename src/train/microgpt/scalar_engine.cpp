@@ -15,9 +15,7 @@ class ScalarEngine final : public Engine {
       : config_(config),
         matrices_(config.shape),
         graph_(config.python_sum_order),
-        gpt_(graph_, config_.shape, matrices_),
-        first_moment_(weights.size()),
-        second_moment_(weights.size()) {
+        gpt_(graph_, config_.shape, matrices_) {
     for (const double weight : weights) graph_.leaf(weight);
     graph_.keep();
   }
@@ -38,10 +36,7 @@ class ScalarEngine final : public Engine {
     return {grad.begin(), grad.end()};
   }
 
-  void update(const AdamStep& step) override {
-    graph_kernels().update(graph_.kept_data().data(), graph_.kept_grad().data(),
-                           first_moment_.data(), second_moment_.data(), first_moment_.size(), step);
-  }
+  void update(const AdamStep& step) override { graph_.update(graph_.kept_grad(), step); }
 
   void begin_context() override {
     graph_.reset();
@@ -71,8 +66,6 @@ class ScalarEngine final : public Engine {
   Matrices matrices_;
   Graph graph_;
   ScalarGpt gpt_;
-  std::vector<double> first_moment_;
-  std::vector<double> second_moment_;
 };
 
 }  // namespace

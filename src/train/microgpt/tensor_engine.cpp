@@ -31,36 +31,32 @@ bool is_norm(std::string_view name) { return name.ends_with("_norm.weight"); }
 
 // GPT-2 with RMSNorm, which has no weight, a norm of the embeddings instead of one at the end, and
 // ReLU.
-Metadata keys_of(const Shape& shape) {
-  Metadata keys;
-  const auto integer = [&](const char* key, int64_t value) {
-    keys.set(fmt::format("gpt2.{}", key), {value, "u32"});
-  };
-  const auto text = [&](const char* key, const char* value) {
-    keys.set(key, {std::string(value), "string"});
-  };
-  text("general.architecture", "gpt2");
-  text("gpt2.norm", "rms");
-  text("gpt2.outer_norm", "embedding");
-  text("gpt2.hidden_activation", "relu");
-  integer("block_count", shape.n_layer);
-  integer("context_length", shape.block_size);
-  integer("embedding_length", shape.n_embd);
-  integer("feed_forward_length", 4 * shape.n_embd);
-  integer("attention.head_count", shape.n_head);
-  keys.set("gpt2.attention.layer_norm_epsilon", {1e-5, "f32"});
-  return keys;
+Metadata metadata_of(const Shape& shape) {
+  Metadata metadata;
+  metadata.set("general.architecture", {std::string("gpt2"), "string"});
+  KeyWriter keys(metadata, "gpt2.");
+  keys.string("norm", "rms");
+  keys.string("outer_norm", "embedding");
+  keys.string("hidden_activation", "relu");
+  keys.integer("block_count", shape.n_layer);
+  keys.integer("context_length", shape.block_size);
+  keys.integer("embedding_length", shape.n_embd);
+  keys.integer("feed_forward_length", 4 * shape.n_embd);
+  keys.integer("attention.head_count", shape.n_head);
+  keys.number("attention.layer_norm_epsilon", 1e-5);
+  return metadata;
 }
 
 Checkpoint to_checkpoint(const Shape& shape, const std::vector<double>& weights) {
   Checkpoint checkpoint;
   checkpoint.path = "microgpt";
-  checkpoint.metadata = keys_of(shape);
+  checkpoint.metadata = metadata_of(shape);
   const auto add = [&](const std::string& name, const limpid::Shape& of_tensor) {
     checkpoint.add(name, Tensor(DType::kF32, of_tensor));
     return checkpoint.owned.back()->f32();
   };
-  for (const auto& [name, matrix] : Matrices(shape).named()) {
+  const Matrices matrices(shape);
+  for (const auto& [name, matrix] : matrices.named) {
     const auto values = add(decoder_name(name), {matrix.rows, matrix.cols});
     std::copy_n(weights.begin() + matrix.offset, matrix.size(), values.begin());
   }
@@ -131,7 +127,7 @@ class TensorEngine final : public Engine {
   template <typename Numbers>
   std::vector<double> gather(const Numbers& numbers) const {
     std::vector<double> all;
-    for (const auto& [name, matrix] : matrices_.named()) {
+    for (const auto& [name, matrix] : matrices_.named) {
       const auto parameter =
           std::ranges::find(model_.parameters(), decoder_name(name), &Parameter::name);
       const float* values = numbers(*parameter);

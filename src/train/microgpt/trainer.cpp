@@ -29,35 +29,20 @@ void check_run(const Config& config) {
 
 }  // namespace
 
-Trainer::Trainer(Config config, Dataset dataset)
-    : config_(config), dataset_(std::move(dataset)), random_(config.seed) {
+Trainer::Trainer(Config config, Dataset dataset, const MakeEngine& make_engine,
+                 const SavedModel* saved)
+    : config_(config), random_(config.seed) {
   check_run(config_);
-  dataset_.shuffle(random_);
-}
-
-Trainer::Trainer(Config config, Dataset dataset, const MakeEngine& make_engine)
-    : Trainer(config, std::move(dataset)) {
-  set_alphabet(dataset_.alphabet(config_.period_in_alphabet));
-  engine_ = make_engine(config_, initial_weights(Matrices(config_.shape), config_.deviation,
-                                                 config_.random_style, random_));
-}
-
-Trainer::Trainer(Config config, Dataset dataset, Alphabet alphabet,
-                 const std::vector<double>& weights, const MakeEngine& make_engine)
-    : Trainer(config, std::move(dataset)) {
-  set_alphabet(std::move(alphabet));
-  LIMPID_CHECK(ShapeError, std::ssize(weights) == Matrices(config_.shape).n_params,
-               "{} weights do not fit a model of {} parameters", weights.size(),
-               Matrices(config_.shape).n_params);
-  engine_ = make_engine(config_, weights);
-}
-
-void Trainer::set_alphabet(Alphabet alphabet) {
-  alphabet_ = std::move(alphabet);
+  dataset.shuffle(random_);
+  if (saved != nullptr) config_.shape = saved->shape;
+  alphabet_ = saved != nullptr ? saved->alphabet : dataset.alphabet(config_.period_in_alphabet);
   config_.shape.vocab_size = alphabet_.vocab_size();
-  encoded_.resize(dataset_.documents().size());
-  for (size_t i = 0; i < encoded_.size(); ++i)
-    alphabet_.encode(dataset_.documents()[i], encoded_[i]);
+  for (const std::u32string& document : dataset.documents())
+    alphabet_.encode(document, encoded_.emplace_back());
+  engine_ = make_engine(config_, saved != nullptr
+                                     ? saved->weights
+                                     : initial_weights(Matrices(config_.shape), config_.deviation,
+                                                       config_.random_style, random_));
 }
 
 // Batches go through the shuffled documents in order and begin again at the end: with 5 documents

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/microgpt/engine.h"
+#include "train/microgpt/model_file.h"
 
 namespace limpid::microgpt {
 
@@ -17,15 +18,14 @@ class Trainer {
                                                            const std::vector<double>& weights)>;
 
   // Shuffles the data and then draws the weights, both from the seed. `config.shape` gets its
-  // vocabulary size from the data. Throws ArgumentError.
-  Trainer(Config config, Dataset dataset, const MakeEngine& make_engine);
-  // Continues with given weights (in the order of Matrices) and the alphabet of their training.
-  Trainer(Config config, Dataset dataset, Alphabet alphabet, const std::vector<double>& weights,
-          const MakeEngine& make_engine);
+  // vocabulary size from the data. With `saved`, goes on with its shape, alphabet and weights.
+  // Throws ArgumentError.
+  Trainer(Config config, Dataset dataset, const MakeEngine& make_engine,
+          const SavedModel* saved = nullptr);
 
   const Config& config() const { return config_; }
   const Alphabet& alphabet() const { return alphabet_; }
-  int64_t n_documents() const { return static_cast<int64_t>(dataset_.documents().size()); }
+  int64_t n_documents() const { return static_cast<int64_t>(encoded_.size()); }
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
 
@@ -46,13 +46,7 @@ class Trainer {
   std::string sample();
 
  private:
-  // Shuffles the data. The other constructors go on from here.
-  Trainer(Config config, Dataset dataset);
-  // Encodes the documents.
-  void set_alphabet(Alphabet alphabet);
-
   Config config_;
-  Dataset dataset_;
   Alphabet alphabet_;
   PythonRandom random_;
   std::unique_ptr<Engine> engine_;

@@ -25,6 +25,12 @@ void Graph::grow() {
   nodes_.resize(capacity);
 }
 
+void Graph::keep() {
+  n_kept_ = size();
+  first_moment_.resize(n_kept_);
+  second_moment_.resize(n_kept_);
+}
+
 void Graph::reset() {
   size_ = n_kept_;
   terms_.clear();
@@ -79,6 +85,11 @@ void Graph::backward(Value loss) {
   std::fill_n(grad_.begin(), size_, 0.0);
   grad_[loss.id()] = 1.0;
   kernels_.backward({nodes_.data(), terms_.data(), data_.data(), grad_.data()}, n_kept_, loss.id());
+}
+
+void Graph::update(std::span<const double> gradients, const AdamStep& step) {
+  kernels_.update(data_.data(), gradients.data(), first_moment_.data(), second_moment_.data(),
+                  n_kept_, step);
 }
 
 }  // namespace limpid::microgpt

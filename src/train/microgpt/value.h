@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -61,6 +60,7 @@ class Row {
   NodeId first() const { return first_; }
   Graph& graph() const { return *graph_; }
   std::span<const double> data() const;
+  std::span<const double> grad() const;
 
  private:
   friend class Graph;
@@ -83,7 +83,7 @@ class Graph {
 
   Value leaf(double data) { return push(data, {Operation::kLeaf, 0, 0, 0, 0, 0}); }
   // Declares all existing nodes to be parameters, which reset() keeps.
-  void keep() { n_kept_ = size(); }
+  void keep();
   // Removes all other nodes, but keeps the memory.
   void reset();
 
@@ -110,6 +110,8 @@ class Graph {
   std::span<double> kept_data() { return {data_.data(), n_kept_}; }
   std::span<const double> kept_data() const { return {data_.data(), n_kept_}; }
   std::span<const double> kept_grad() const { return {grad_.data(), n_kept_}; }
+  // Applies Adam to the parameters, with gradients that kept_grad() was.
+  void update(std::span<const double> gradients, const AdamStep& step);
 
   Value unary(Value a, double data, double slope) {
     return push(data, {Operation::kUnary, 1, a.id(), 0, slope, 0});
@@ -139,7 +141,8 @@ class Graph {
   std::vector<double> data_;
   std::vector<double> grad_;
   std::vector<Node> nodes_;
-  std::vector<NodeId> terms_;  // operands of scattered dots
+  std::vector<NodeId> terms_;                         // operands of scattered dots
+  std::vector<double> first_moment_, second_moment_;  // of Adam
   size_t size_ = 0;
   size_t n_kept_ = 0;
   const GraphKernels& kernels_;
@@ -149,6 +152,7 @@ class Graph {
 inline double Value::data() const { return graph_->data_[id_]; }
 inline double Value::grad() const { return graph_->grad_[id_]; }
 inline std::span<const double> Row::data() const { return {graph_->data_.data() + first_, size_}; }
+inline std::span<const double> Row::grad() const { return {graph_->grad_.data() + first_, size_}; }
 
 inline Value operator+(Value a, Value b) {
   return a.graph().binary(a, b, a.data() + b.data(), 1.0, 1.0);

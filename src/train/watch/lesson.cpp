@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "base/base64.h"
@@ -86,8 +88,6 @@ void Lesson::place_weights() {
     graph_.keep();
   }
   gradients_.resize(weights().size());
-  first_moment_.resize(weights().size());
-  second_moment_.resize(weights().size());
 }
 
 std::vector<double> Lesson::weights() const {
@@ -141,18 +141,16 @@ double Lesson::look() {
 double Lesson::step(const std::function<void(double loss)>& before_update) {
   const double loss = look();
   if (before_update) before_update(loss);
-  microgpt::graph_kernels().update(graph_.kept_data().data(), gradients_.data(),
-                                   first_moment_.data(), second_moment_.data(), gradients_.size(),
-                                   adam_step(config_, step_));
+  graph_.update(gradients_, adam_step(config_, step_));
   ++step_;
   return loss;
 }
 
 // The second kind is expected where the logit is above 0, its probability above 1/2.
 double Lesson::accuracy() {
-  size_t n_right = 0;
-  for (const Point& point : points_)
-    n_right += (logit(point.x, point.y) > 0) == point.is_second ? 1 : 0;
+  const auto n_right = std::ranges::count_if(points_, [&](const Point& point) {
+    return (logit(point.x, point.y) > 0) == point.is_second;
+  });
   return static_cast<double>(n_right) / static_cast<double>(points_.size());
 }
 
@@ -169,11 +167,7 @@ Json Lesson::network() const {
     network.add_connections(fmt::format("b{}", i + 1), one, to, layers_[i].biases);
     from = to;
   }
-  Json json = network.json();
-  json["kind"] = "lesson";
-  json["n_weights"] = gradients_.size();
-  json["n_steps"] = config_.num_steps;
-  json["learning_rate"] = config_.learning_rate;
+  Json json = network.json("lesson", std::ssize(gradients_), config_);
   json["n_grid"] = kGrid;
   json["points"] = Json::array();
   for (const Point& point : points_)
@@ -201,10 +195,8 @@ Json Lesson::snapshot() {
   std::vector<double> activations;
   std::vector<double> slopes;
   for (size_t i = 0; i < rows.size(); ++i) {
-    for (size_t j = 0; j < rows[i].size(); ++j) {
-      activations.push_back(rows[i][j].data());
-      slopes.push_back(rows[i][j].grad());
-    }
+    std::ranges::copy(rows[i].data(), std::back_inserter(activations));
+    std::ranges::copy(rows[i].grad(), std::back_inserter(slopes));
     if (i > 0) continue;
     activations.push_back(1);  // the group "one"
     slopes.push_back(0);

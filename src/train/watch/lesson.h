@@ -68,8 +68,6 @@ class Lesson {
   std::vector<Point> points_;
   std::vector<size_t> batch_;
   std::vector<double> gradients_;
-  std::vector<double> first_moment_;
-  std::vector<double> second_moment_;
   int64_t step_ = 0;
 };
 

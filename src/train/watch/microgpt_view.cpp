@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/check.h"
 #include "train/microgpt/sampling.h"
@@ -71,13 +72,9 @@ Json MicrogptView::network() const {
   }
   const int next = network.add_group("logit", column + 1, alphabet_.vocab_size(), characters);
   network.add_connections("lm_head", stream, next, matrices_.lm_head);
-  Json json = network.json();
-  json["kind"] = "microgpt";
+  Json json = network.json("microgpt", matrices_.n_params, config_);
   json["n_layers"] = config_.shape.n_layer;
   json["n_heads"] = config_.shape.n_head;
-  json["n_weights"] = matrices_.n_params;
-  json["n_steps"] = config_.num_steps;
-  json["learning_rate"] = config_.learning_rate;
   return json;
 }
 
@@ -122,10 +119,8 @@ Json MicrogptView::current_name(const std::vector<Token>& document) {
     activations[begin + static_cast<size_t>(alphabet_.vocab_size()) + i] = 1;
     gradients.resize(activations.size());
     for (const Row& row : traces[i]) {
-      for (size_t j = 0; j < row.size(); ++j) {
-        activations.push_back(row[j].data());
-        gradients.push_back(row[j].grad());
-      }
+      std::ranges::copy(row.data(), std::back_inserter(activations));
+      std::ranges::copy(row.grad(), std::back_inserter(gradients));
     }
   }
   return {

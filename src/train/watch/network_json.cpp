@@ -28,4 +28,13 @@ void NetworkJson::add_connections(const std::string& name, int from, int to,
                           {"is_embedding", is_embedding}});
 }
 
+Json NetworkJson::json(const char* kind, int64_t n_weights, const microgpt::Config& config) const {
+  return {{"groups", groups_},
+          {"connections", connections_},
+          {"kind", kind},
+          {"n_weights", n_weights},
+          {"n_steps", config.num_steps},
+          {"learning_rate", config.learning_rate}};
+}
+
 }  // namespace limpid

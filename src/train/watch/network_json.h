@@ -33,7 +33,8 @@ class NetworkJson {
   void add_connections(const std::string& name, int from, int to, const microgpt::Matrix& matrix,
                        bool is_embedding = false);
 
-  Json json() const { return {{"groups", groups_}, {"connections", connections_}}; }
+  // Returns the network with what a page shows of its run.
+  Json json(const char* kind, int64_t n_weights, const microgpt::Config& config) const;
 
  private:
   Json groups_ = Json::array();

@@ -111,7 +111,7 @@ DAMAGED = [
     ),
     running(
         "cut_early.gguf",
-        "cut_early.gguf: at byte 602: tokenizer.ggml.tokens: an array of 299 string does not fit in the 290 "
+        "cut_early.gguf: at byte 602: tokenizer.ggml.tokens: 299 elements of type string do not fit in the 290 "
         "bytes left of 900; is the download complete?",
     ),
     running(

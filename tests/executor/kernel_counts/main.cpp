@@ -57,8 +57,7 @@ struct Row {
 
 class Counts {
  public:
-  explicit Counts(bool all, GpuExecutor::Products products = GpuExecutor::Products::kF32)
-      : all_(all) {
+  explicit Counts(bool all, DType products = DType::kF32) : all_(all) {
     auto device = std::make_unique<CountingDevice>();
     device_ = device.get();
     gpu_ = std::make_unique<GpuExecutor>(std::move(device), products);
@@ -234,7 +233,7 @@ class Counts {
 // Operands are rounded to halves; the same bits for one token, a few, some and many.
 void compare_tensor(Executor& reference) {
   constexpr double kTolerance = 1.5e-3;
-  GpuExecutor gpu(std::make_unique<CountingDevice>(), GpuExecutor::Products::kF16);
+  GpuExecutor gpu(std::make_unique<CountingDevice>(), DType::kF16);
   const LinearCase c{DType::kBF16, 37, 1100, 70, true, 0};
   const std::vector<float> many = run_linear(gpu, c, 70);
   if (!(relative_error(many, run_linear(reference, c, 70)) <= kTolerance))
@@ -287,8 +286,7 @@ int main(int argc, char** argv) {
     limpid::counts::compare_with_reference();
     const bool all = argc > 1 && std::strcmp(argv[1], "--all") == 0;
     bool ok = limpid::counts::Counts(all).run();
-    using Products = limpid::GpuExecutor::Products;
-    ok = limpid::counts::Counts(all, Products::kF16).run_tensor() && ok;
+    ok = limpid::counts::Counts(all, limpid::DType::kF16).run_tensor() && ok;
     std::filesystem::remove_all(folder);
     return ok ? 0 : 1;
   } catch (const std::exception& error) {

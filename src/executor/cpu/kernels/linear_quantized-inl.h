@@ -96,9 +96,9 @@ struct RowGroups {
   int64_t apart;
 };
 
-template <PackedFormat kFormat>
+template <DType kType>
 struct BlockKernel {
-  static constexpr PackedLayout kLayout = packed_layout(kFormat);
+  static constexpr PackedLayout kLayout = packed_layout(kType);
   static constexpr int kBits = kLayout.low_bits + kLayout.high_bits;
   static constexpr int kMaxCode = kLayout.has_levels || kBits == 8 ? 255 : kBits <= 4 ? 15 : 63;
   using Group = Codes<kMaxCode>;
@@ -366,10 +366,10 @@ struct BlockKernel {
   }
 };
 
-// What linear_quantized calls for a weight of this format.
-template <PackedFormat kFormat>
+// What linear_quantized calls for a weight of this type.
+template <DType kType>
 void linear_packed(const LinearTask& task) {
-  BlockKernel<kFormat>::linear(task);
+  BlockKernel<kType>::linear(task);
 }
 
 }  // namespace limpid::LIMPID_ISA

@@ -3,8 +3,8 @@
 
 namespace limpid::LIMPID_ISA {
 
-template void linear_packed<PackedFormat::kQ8_0>(const LinearTask&);
-template void linear_packed<PackedFormat::kIQ4_NL>(const LinearTask&);
-template void linear_packed<PackedFormat::kIQ4_XS>(const LinearTask&);
+template void linear_packed<DType::kQ8_0>(const LinearTask&);
+template void linear_packed<DType::kIQ4_NL>(const LinearTask&);
+template void linear_packed<DType::kIQ4_XS>(const LinearTask&);
 
 }  // namespace limpid::LIMPID_ISA

@@ -3,9 +3,9 @@
 
 namespace limpid::LIMPID_ISA {
 
-template void linear_packed<PackedFormat::kQ4_0>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ4_1>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ4_K>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ2_K>(const LinearTask&);
+template void linear_packed<DType::kQ4_0>(const LinearTask&);
+template void linear_packed<DType::kQ4_1>(const LinearTask&);
+template void linear_packed<DType::kQ4_K>(const LinearTask&);
+template void linear_packed<DType::kQ2_K>(const LinearTask&);
 
 }  // namespace limpid::LIMPID_ISA

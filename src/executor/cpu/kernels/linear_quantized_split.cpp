@@ -3,10 +3,10 @@
 
 namespace limpid::LIMPID_ISA {
 
-template void linear_packed<PackedFormat::kQ3_K>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ5_0>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ5_1>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ5_K>(const LinearTask&);
-template void linear_packed<PackedFormat::kQ6_K>(const LinearTask&);
+template void linear_packed<DType::kQ3_K>(const LinearTask&);
+template void linear_packed<DType::kQ5_0>(const LinearTask&);
+template void linear_packed<DType::kQ5_1>(const LinearTask&);
+template void linear_packed<DType::kQ5_K>(const LinearTask&);
+template void linear_packed<DType::kQ6_K>(const LinearTask&);
 
 }  // namespace limpid::LIMPID_ISA

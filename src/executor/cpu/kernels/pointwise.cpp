@@ -21,10 +21,8 @@ void add_elements(const float* a, const float* b, int64_t n, float* y) {
   map<add<F32x16>>(n, y, a, b);
 }
 void scale_elements(const float* x, float factor, int64_t n, float* y) {
-  const F32x16 factors = broadcast(factor);
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(mul(load(x + i), factors), y + i);
-  if (i < n) store_partial(mul(load_partial(x + i, n - i), factors), y + i, n - i);
+  for (int64_t i = 0; i < n; i += kLanes)
+    store_at(mul(load_at(x, i, n), broadcast(factor)), y, i, n);
 }
 void unary(UnaryKind kind, const float* x, int64_t n, float* y) {
   switch (kind) {

@@ -22,6 +22,8 @@
 #include <arm_neon.h>
 #endif
 
+#include "tensor/half.h"
+
 #define LIMPID_INLINE inline __attribute__((always_inline))
 
 namespace limpid::LIMPID_ISA {
@@ -66,36 +68,10 @@ LIMPID_INLINE void store_native(const V& v, void* p) {
 
 // ---- half precision -----------------------------------------------------------------------------
 
+// A NaN becomes quiet, as the hardware makes it.
 LIMPID_INLINE float half_to_float(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16;
-  const uint32_t magnitude = half & 0x7FFFU;
-  if (magnitude >= 0x7C00U) {  // infinity, or NaN made quiet as the hardware does
-    const uint32_t quiet = magnitude > 0x7C00U ? 0x0040'0000U : 0U;
-    return __builtin_bit_cast(float, sign | 0x7F80'0000U | ((magnitude & 0x3FFU) << 13) | quiet);
-  }
-  // A half with 0x70 less in its exponent, read as f32; the product is exact, also for subnormals.
-  const float scaled = __builtin_bit_cast(float, magnitude << 13) * 0x1p112F;
-  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, scaled) | sign);
-}
-
-LIMPID_INLINE uint16_t float_to_half(float value) {
-  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
-  const uint32_t sign = (bits >> 16) & 0x8000U;
-  const uint32_t magnitude = bits & 0x7FFF'FFFFU;
-  uint32_t half = 0;
-  if (magnitude > 0x7F80'0000U) {
-    half = 0x7E00U | ((magnitude >> 13) & 0x3FFU);
-  } else if (magnitude >= 0x4780'0000U) {  // >= 2^16
-    half = 0x7C00U;
-  } else if (magnitude < 0x3880'0000U) {  // < 2^-14: the sum leaves units of 2^-24, rounded to
-                                          // even, in the low bits
-    const float sum = __builtin_bit_cast(float, magnitude) + 0.5F;
-    half = __builtin_bit_cast(uint32_t, sum) - 0x3F00'0000U;
-  } else {
-    const uint32_t odd = (magnitude >> 13) & 1U;
-    half = (magnitude - 0x3800'0000U + 0xFFFU + odd) >> 13;
-  }
-  return static_cast<uint16_t>(sign | half);
+  const auto bits = __builtin_bit_cast(uint32_t, limpid::f16_to_f32(half));
+  return __builtin_bit_cast(float, (half & 0x7FFFU) > 0x7C00U ? bits | 0x0040'0000U : bits);
 }
 
 // ---- what has no operator -----------------------------------------------------------------------
@@ -205,7 +181,7 @@ LIMPID_INLINE NativeF32 from_halves(NativeU16 a) {
 }
 LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
   NativeU16 result{};
-  for (int i = 0; i < kNative; ++i) result[i] = float_to_half(a[i]);
+  for (int i = 0; i < kNative; ++i) result[i] = limpid::f32_to_f16(a[i]);
   return result;
 }
 #endif

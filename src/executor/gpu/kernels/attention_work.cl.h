@@ -37,9 +37,8 @@ FUNCTION wide place_of(const Work* work, int r) {
 }
 
 FUNCTION GLOBAL uchar* keys_of(const Work* work, int position) {
-  const wide n_bytes = (wide)BLOCK * work->head_dim * (K_BYTES + V_BYTES);
-  const wide block = work->blocks[position / BLOCK];
-  return work->cache + (block * work->heads_of_block + work->head_of_block) * n_bytes;
+  return keys_of_block(work->cache, work->blocks[position / BLOCK], work->heads_of_block,
+                       work->head_of_block, work->head_dim);
 }
 
 // Asks for the keys and values of positions [begin, begin + n) that the last token sees, by all

@@ -49,17 +49,12 @@ FUNCTION int key_index(int d, int slot, int chunk) {
   return (d / chunk * BLOCK + slot) * chunk + d % chunk;
 }
 
-// Where K of a block, layer and head begins, in bytes. V follows it.
-FUNCTION wide k_offset(int block, int layer, int n_layers, int head, int n_kv_heads, int head_dim) {
+// Where K of a block, layer and head begins; V follows it. heads_of_block: n_layers * n_kv_heads;
+// head_of_block: layer * n_kv_heads + head.
+FUNCTION GLOBAL uchar* keys_of_block(GLOBAL uchar* cache, int block, int heads_of_block,
+                                     int head_of_block, int head_dim) {
   const wide bytes_of_head = (wide)BLOCK * head_dim * (K_BYTES + V_BYTES);
-  return (((wide)block * n_layers + layer) * n_kv_heads + head) * bytes_of_head;
-}
-
-// The step's inputs lie in one buffer of ints; these are the places where its lists begin.
-//   block of position p of sequence s: inputs[table + inputs[table_begin + s] + p / 64]
-FUNCTION int block_of(GLOBAL const int* inputs, int table, int table_begin, int sequence,
-                      int position) {
-  return inputs[table + inputs[table_begin + sequence] + position / BLOCK];
+  return cache + ((wide)block * heads_of_block + head_of_block) * bytes_of_head;
 }
 
 // Puts element d of a key and a value to a position's slot of its block. keys: where K of the
@@ -89,7 +84,10 @@ append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL
   if (first >= n) return;
   const int position = inputs[positions + token];
   const int slot = position % BLOCK;
-  const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
+  // The step's inputs lie in one buffer of ints; table, table_begin and so on are the places where
+  // its lists begin.
+  const int begin = table + inputs[table_begin + inputs[sequences + token]];  // of the sequence
+  const int block = inputs[begin + position / BLOCK];
   GLOBAL const float* turn = angles + (wide)position * n_rot;
   // All at once, where four elements always belong to one head and to one half of its pairs.
   const int step = head_dim % 4 == 0 && n_rot % 8 == 0 ? 4 : 1;
@@ -102,7 +100,8 @@ append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL
     const wide at = is_q ? ((wide)token * n_heads + head - 2 * n_kv_heads) * head_dim
                          : ((wide)token * n_kv_heads + kv_head) * head_dim;
     GLOBAL const float* x = (is_q ? q : is_v ? v : k) + at;
-    GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, kv_head, n_kv_heads, head_dim);
+    GLOBAL uchar* keys =
+        keys_of_block(cache, block, n_layers * n_kv_heads, layer * n_kv_heads + kv_head, head_dim);
     float y[4];
     if (step == 4) {
       rotated_4(x, d, turn, is_v ? 0 : n_rot, y);

@@ -4,24 +4,23 @@
 // A matrix is a list of octets: o = row * octets_of_row + column / 8. A type's parts lie in planes,
 // one after the other, each with an entry for every octet or for every few, in order. So items
 // that read neighbouring octets read neighbouring words, and every word lies at a multiple of its
-// size. For n octets, in bytes:
+// size. There are up to four planes, in this order:
 //
-//   plain        the columns; rows are filled up with zeros to whole octets
-//   q8_0         q + 128 [8 n] · d [2 n / 4]
-//   q4_0 iq4_nl  q [4 n] · d [2 n / 4]
-//   q4_1         q [4 n] · d, m [4 n / 4]
-//   q5_0         q [4 n] · d [2 n / 4] · fifth bits [n]
-//   q5_1         q [4 n] · d, m [4 n / 4] · fifth bits [n]
-//   q4_K         q [4 n] · d, dmin [4 n / 32] · scale, minimum [2 n / 4]
-//   q5_K         q [4 n] · d, dmin [4 n / 32] · scale, minimum [2 n / 4] · fifth bits [n]
-//   q2_K         q [2 n] · d, dmin [4 n / 32] · scale, minimum of 4 bits [n / 2]
-//   q3_K         low two bits [2 n] · third bits [n] · scale - 32 [n / 2] · d [2 n / 32]
-//   q6_K         low four bits [4 n] · high two bits [2 n] · scale [n / 2] · d [2 n / 32]
-//   iq4_xs       q [4 n] · scale - 32 [n / 4] · d [2 n / 32]
+//   q       plain types: the columns; rows are filled up with zeros to whole octets. q8_0: q + 128.
+//           q2_K and q3_K: the low two bits. Others: the low four
+//   high    the bits above: one each, of q6_K two
+//   scale   q4_K and q5_K: scale and minimum. q2_K: both in one byte, of 4 bits each.
+//           q3_K and iq4_xs: scale - 32. q6_K: scale
+//   d       d; of q4_1 and q5_1 also m, of q2_K, q4_K and q5_K also dmin
+//
+// The host says how many bytes an entry has (Q_BYTES, HIGH_BYTES, SCALE_BYTES, D_BYTES; 0: the type
+// lacks the plane) and how many octets share it (SCALE_OCTETS, D_OCTETS; q and high: one):
+// packed_matrix.cpp has the table. LOW_BITS, HIGH_BITS, ZERO and HAS_MINIMUM are those of
+// tensor/code_form.h.
 //
 // A word of q has column j in bits 4 j (2 j, 8 j), a byte of bits in bit j. Structs of
-// tensor/blocks.h describe the formats of files, pack.cl.h brings them here, and packed_bytes of
-// packed_matrix.h counts the bytes. The floats have the bits of tensor/codec.h.
+// tensor/blocks.h describe the formats of files, and pack.cl.h brings them here. The floats have
+// the bits of tensor/codec.h.
 
 // Byte i of a word, minus `middle`, as a float.
 #define BYTE_FLOAT(word, i, middle) (FLOAT_OVER_BYTE(word, i) - (8388608.0f + (middle)))
@@ -61,15 +60,24 @@ typedef struct {
 // The entry of octet o + 32 step in a plane that has one for every `n` octets.
 #define ENTRY(o, step, n) ((int)((uint)(o) / (n)) + 32 / (n) * (step))
 
+// Where the planes begin in a matrix of n octets.
+#define HIGH_AT(n) (Q_BYTES * (n))
+#define SCALE_AT(n) (HIGH_AT(n) + HIGH_BYTES * (n))
+#define D_AT(n) (SCALE_AT(n) + (n) / SCALE_OCTETS * SCALE_BYTES)
+
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
+  const Row places = {weight + (wide)row * (n_octets * Q_BYTES),
+                      weight + D_AT(n) + (wide)row * (n_octets / D_OCTETS * D_BYTES),
+                      weight + SCALE_AT(n) + (wide)row * (n_octets / SCALE_OCTETS * SCALE_BYTES),
+                      weight + HIGH_AT(n) + (wide)row * (n_octets * HIGH_BYTES)};
+  return places;
+}
+
 #if defined(WEIGHT_f32)
 
 typedef struct {
   float4 low, high;
 } Loaded;
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
-  const Row places = {weight + (wide)row * (32 * n_octets), weight, weight, weight};
-  return places;
-}
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   GLOBAL const float4* values = (GLOBAL const float4*)row->q + 2 * ENTRY(o, step, 1);
   const Loaded octet = {values[0], values[1]};
@@ -101,10 +109,6 @@ FUNCTION void floats_of_bf16(uint pair, float* w) {
 typedef struct {
   uint4 pairs;
 } Loaded;
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
-  const Row places = {weight + (wide)row * (16 * n_octets), weight, weight, weight};
-  return places;
-}
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   const Loaded octet = {((GLOBAL const uint4*)row->q)[ENTRY(o, step, 1)]};
   return octet;
@@ -122,11 +126,6 @@ typedef struct {
   uint2 q;
   uint d;
 } Loaded;
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
-  const Row places = {weight + (wide)row * (8 * n_octets),
-                      weight + 8 * n + (wide)row * (n_octets / 4 * 2), weight, weight};
-  return places;
-}
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   const Loaded octet = {((GLOBAL const uint2*)row->q)[ENTRY(o, step, 1)],
                         ((GLOBAL const half_bits*)row->d)[ENTRY(o, step, 4)]};
@@ -142,85 +141,6 @@ FUNCTION void decode(const Loaded* octet, float* w) {
 
 #else
 
-// The planes: bytes of an entry (0: the type lacks the plane), octets that share it, and where the
-// plane begins in a matrix of n octets. Each octet has a q and a high of its own.
-#if defined(WEIGHT_q4_0) || defined(WEIGHT_q5_0) || defined(WEIGHT_iq4_nl)
-#define Q_BYTES 4
-#define D_BYTES 2
-#define D_OCTETS 4
-#define D_AT(n) (4 * (n))
-#if defined(WEIGHT_q5_0)
-#define HIGH_BYTES 1
-#define HIGH_AT(n) (4 * (n) + (n) / 2)
-#endif
-#elif defined(WEIGHT_q4_1) || defined(WEIGHT_q5_1)
-#define Q_BYTES 4
-#define D_BYTES 4
-#define D_OCTETS 4
-#define D_AT(n) (4 * (n))
-#if defined(WEIGHT_q5_1)
-#define HIGH_BYTES 1
-#define HIGH_AT(n) (5 * (n))
-#endif
-#elif defined(WEIGHT_q4_K) || defined(WEIGHT_q5_K)
-#define Q_BYTES 4
-#define D_BYTES 4
-#define D_OCTETS 32
-#define D_AT(n) (4 * (n))
-#define SCALE_BYTES 2
-#define SCALE_OCTETS 4
-#define SCALE_AT(n) (4 * (n) + (n) / 8)
-#if defined(WEIGHT_q5_K)
-#define HIGH_BYTES 1
-#define HIGH_AT(n) (4 * (n) + (n) / 8 + (n) / 2)
-#endif
-#elif defined(WEIGHT_q2_K)
-#define Q_BYTES 2
-#define D_BYTES 4
-#define D_OCTETS 32
-#define D_AT(n) (2 * (n))
-#define SCALE_BYTES 1
-#define SCALE_OCTETS 2
-#define SCALE_AT(n) (2 * (n) + (n) / 8)
-#elif defined(WEIGHT_q3_K)
-#define Q_BYTES 2
-#define D_BYTES 2
-#define D_OCTETS 32
-#define D_AT(n) (3 * (n) + (n) / 2)
-#define SCALE_BYTES 1
-#define SCALE_OCTETS 2
-#define SCALE_AT(n) (3 * (n))
-#define HIGH_BYTES 1
-#define HIGH_AT(n) (2 * (n))
-#elif defined(WEIGHT_q6_K)
-#define Q_BYTES 4
-#define D_BYTES 2
-#define D_OCTETS 32
-#define D_AT(n) (6 * (n) + (n) / 2)
-#define SCALE_BYTES 1
-#define SCALE_OCTETS 2
-#define SCALE_AT(n) (6 * (n))
-#define HIGH_BYTES 2
-#define HIGH_AT(n) (4 * (n))
-#elif defined(WEIGHT_iq4_xs)
-#define Q_BYTES 4
-#define D_BYTES 2
-#define D_OCTETS 32
-#define D_AT(n) (4 * (n) + (n) / 4)
-#define SCALE_BYTES 1
-#define SCALE_OCTETS 4
-#define SCALE_AT(n) (4 * (n))
-#endif
-#ifndef SCALE_BYTES
-#define SCALE_BYTES 0
-#define SCALE_OCTETS 1
-#define SCALE_AT(n) 0
-#endif
-#ifndef HIGH_BYTES
-#define HIGH_BYTES 0
-#define HIGH_AT(n) 0
-#endif
-
 typedef struct {
   uint q, d, scale, high;
 } Loaded;
@@ -229,13 +149,6 @@ FUNCTION uint entry_of(GLOBAL const uchar* plane, const int bytes, int i) {
   if (bytes == 4) return ((GLOBAL const uint*)plane)[i];
   if (bytes == 2) return ((GLOBAL const half_bits*)plane)[i];
   return bytes == 1 ? plane[i] : 0;
-}
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
-  const Row places = {weight + (wide)row * (n_octets * Q_BYTES),
-                      weight + D_AT(n) + (wide)row * (n_octets / D_OCTETS * D_BYTES),
-                      weight + SCALE_AT(n) + (wide)row * (n_octets / SCALE_OCTETS * SCALE_BYTES),
-                      weight + HIGH_AT(n) + (wide)row * (n_octets * HIGH_BYTES)};
-  return places;
 }
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   const Loaded octet = {entry_of(row->q, Q_BYTES, ENTRY(o, step, 1)),
@@ -253,68 +166,50 @@ TABLE signed char kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 
 FUNCTION void decode(const Loaded* octet, float* w) {
   float d = half_of(octet->d);
-#if defined(WEIGHT_iq4_xs)
-  d *= signed_of(octet->scale);
-#endif
+  if (SCALE_BYTES > 0) d *= signed_of(octet->scale);
   UNROLL for (int i = 0; i < OCTET; ++i) w[i] = d * (float)kLevels[octet->q >> (4 * i) & 15u];
 }
 
 #else
 
 FUNCTION void decode(const Loaded* octet, float* w) {
+#if LOW_BITS == 2
+  const uint low = spread_pairs(octet->q);
+  uint even = low & 0x03030303u;
+  uint odd = low >> 2 & 0x03030303u;
+#else
   uint even = EVEN(octet->q);
   uint odd = ODD(octet->q);
-#if defined(WEIGHT_q5_0) || defined(WEIGHT_q5_1) || defined(WEIGHT_q5_K)
-  const uint fifth = spread_bits(octet->high);
-  even |= fifth << 4 & 0x10101010u;
-  odd |= fifth << 3 & 0x10101010u;
-#elif defined(WEIGHT_q6_K)
-  const uint high = spread_pairs(octet->high);
-  even |= high << 4 & 0x30303030u;
-  odd |= high << 2 & 0x30303030u;
-#elif defined(WEIGHT_q2_K) || defined(WEIGHT_q3_K)
-  const uint low = spread_pairs(octet->q);
-  even = low & 0x03030303u;
-  odd = low >> 2 & 0x03030303u;
-#if defined(WEIGHT_q3_K)
-  const uint third = spread_bits(octet->high);
-  even |= third << 2 & 0x04040404u;
-  odd |= third << 1 & 0x04040404u;
 #endif
+#if HIGH_BITS > 0
+  const uint high = HIGH_BITS == 1 ? spread_bits(octet->high) : spread_pairs(octet->high);
+  const uint mask = (HIGH_BITS == 1 ? 0x01010101u : 0x03030303u) << LOW_BITS;
+  even |= high << LOW_BITS & mask;
+  odd |= high << (LOW_BITS - HIGH_BITS) & mask;
 #endif
 
-#if defined(WEIGHT_q4_0) || defined(WEIGHT_q5_0) || defined(WEIGHT_q3_K) || defined(WEIGHT_q6_K)
-  float d = half_of(octet->d);
-#if defined(WEIGHT_q4_0)
-  const float middle = 8.0f;
-#elif defined(WEIGHT_q5_0)
-  const float middle = 16.0f;
-#elif defined(WEIGHT_q3_K)
-  const float middle = 4.0f;
-  d *= signed_of(octet->scale);
-#else
-  const float middle = 32.0f;
-  d *= signed_of(octet->scale);
-#endif
-  UNROLL for (int j = 0; j < OCTET / 2; ++j) {
-    w[2 * j] = d * BYTE_FLOAT(even, j, middle);
-    w[2 * j + 1] = d * BYTE_FLOAT(odd, j, middle);
-  }
-#else
+#if HAS_MINIMUM
   // d q is exact, so FMA rounds as d q + m does: d has at most 11 bits, or 17 with its scale, and q
   // at most 5.
   float d_m[2];
   floats_of_pair(octet->d, d_m);
-#if defined(WEIGHT_q4_K) || defined(WEIGHT_q5_K)
+#if SCALE_BYTES == 2
   d_m[0] *= BYTE_FLOAT(octet->scale, 0, 0.0f);
   d_m[1] *= -BYTE_FLOAT(octet->scale, 1, 0.0f);
-#elif defined(WEIGHT_q2_K)
+#elif SCALE_BYTES == 1
   d_m[0] *= BYTE_FLOAT(octet->scale & 15u, 0, 0.0f);
   d_m[1] *= -BYTE_FLOAT(octet->scale >> 4, 0, 0.0f);
 #endif
   UNROLL for (int j = 0; j < OCTET / 2; ++j) {
     w[2 * j] = FMA(d_m[0], BYTE_FLOAT(even, j, 0.0f), d_m[1]);
     w[2 * j + 1] = FMA(d_m[0], BYTE_FLOAT(odd, j, 0.0f), d_m[1]);
+  }
+#else
+  float d = half_of(octet->d);
+  if (SCALE_BYTES > 0) d *= signed_of(octet->scale);
+  UNROLL for (int j = 0; j < OCTET / 2; ++j) {
+    w[2 * j] = d * BYTE_FLOAT(even, j, (float)ZERO);
+    w[2 * j + 1] = d * BYTE_FLOAT(odd, j, (float)ZERO);
   }
 #endif
 }

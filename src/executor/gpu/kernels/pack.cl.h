@@ -13,6 +13,7 @@ FUNCTION void put_short(GLOBAL uchar* plane, wide i, uint x) {
 }
 FUNCTION void put_word(GLOBAL uchar* plane, wide i, uint x) { ((GLOBAL uint*)plane)[i] = x; }
 FUNCTION uint short_at(GLOBAL const uchar* p) { return (uint)p[0] | (uint)p[1] << 8; }
+FUNCTION uint pair_at(GLOBAL const uchar* p) { return short_at(p) | short_at(p + 2) << 16; }
 
 // Takes `width` bits, from bit `shift` on, of each of 8 bytes, and joins them.
 FUNCTION uint gather(GLOBAL const uchar* bytes, int shift, int width) {
@@ -47,22 +48,15 @@ FUNCTION uint iq4_scale(GLOBAL const uchar* block, int g) {
 FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wide n, wide o) {
   for (int i = 0; i < OCTET; ++i)
     put_byte(to, OCTET * o + i, (uint)block[2 + OCTET * k + i] ^ 128u);
-  if (k == 0) put_short(to + 8 * n, o / 4, short_at(block));
+  if (k == 0) put_short(to + D_AT(n), o / D_OCTETS, short_at(block));
 }
 #elif OCTETS_OF_BLOCK == SPAN
 // Blocks of 32 columns, the first 16 in low nibbles: d, of some types m, fifth bits, then nibbles.
 FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wide n, wide o) {
   put_word(to, o, gather(block + BLOCK_BYTES - 16 + k % 2 * OCTET, k / 2 * 4, 4));
-#if defined(WEIGHT_q4_1) || defined(WEIGHT_q5_1)
-  if (k == 0) put_word(to + 4 * n, o / 4, short_at(block) | short_at(block + 2) << 16);
-#else
-  if (k == 0) put_short(to + 4 * n, o / 4, short_at(block));
-#endif
-#if defined(WEIGHT_q5_0)
-  put_byte(to + 4 * n + n / 2, o, block[2 + k]);
-#elif defined(WEIGHT_q5_1)
-  put_byte(to + 5 * n, o, block[4 + k]);
-#endif
+  if (HIGH_BYTES > 0) put_byte(to + HIGH_AT(n), o, block[D_BYTES + k]);
+  if (k == 0 && D_BYTES == 4) put_word(to + D_AT(n), o / D_OCTETS, pair_at(block));
+  if (k == 0 && D_BYTES == 2) put_short(to + D_AT(n), o / D_OCTETS, short_at(block));
 }
 #else
 // Blocks of 256 columns: octet k is octet c of span g.
@@ -71,29 +65,27 @@ FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wid
   const int c = k % SPAN * OCTET;
 #if defined(WEIGHT_q4_K) || defined(WEIGHT_q5_K)
   put_word(to, o, gather(block + BLOCK_BYTES - 128 + g / 2 * 32 + c, g % 2 * 4, 4));
-  if (k == 0) put_word(to + 4 * n, o / 32, short_at(block) | short_at(block + 2) << 16);
-  if (c == 0) put_short(to + 4 * n + n / 8, o / 4, group_scale(block + 4, g));
-#if defined(WEIGHT_q5_K)
-  put_byte(to + 4 * n + n / 8 + n / 2, o, gather(block + 16 + c, g, 1));
-#endif
+  if (HIGH_BYTES > 0) put_byte(to + HIGH_AT(n), o, gather(block + 16 + c, g, 1));
+  if (c == 0) put_short(to + SCALE_AT(n), o / SCALE_OCTETS, group_scale(block + 4, g));
+  if (k == 0) put_word(to + D_AT(n), o / D_OCTETS, pair_at(block));
 #elif defined(WEIGHT_q2_K)
   put_short(to, o, gather(block + 16 + g / 4 * 32 + c, g % 4 * 2, 2));
-  if (k == 0) put_word(to + 2 * n, o / 32, short_at(block + 80) | short_at(block + 82) << 16);
-  if (k % 2 == 0) put_byte(to + 2 * n + n / 8, o / 2, block[k / 2]);
+  if (k % 2 == 0) put_byte(to + SCALE_AT(n), o / SCALE_OCTETS, block[k / 2]);
+  if (k == 0) put_word(to + D_AT(n), o / D_OCTETS, pair_at(block + 80));
 #elif defined(WEIGHT_q3_K)
   put_short(to, o, gather(block + 32 + g / 4 * 32 + c, g % 4 * 2, 2));
-  put_byte(to + 2 * n, o, gather(block + c, g, 1));
-  if (k % 2 == 0) put_byte(to + 3 * n, o / 2, q3_scale(block + 96, k / 2));
-  if (k == 0) put_short(to + 3 * n + n / 2, o / 32, short_at(block + 108));
+  put_byte(to + HIGH_AT(n), o, gather(block + c, g, 1));
+  if (k % 2 == 0) put_byte(to + SCALE_AT(n), o / SCALE_OCTETS, q3_scale(block + 96, k / 2));
+  if (k == 0) put_short(to + D_AT(n), o / D_OCTETS, short_at(block + 108));
 #elif defined(WEIGHT_q6_K)
   put_word(to, o, gather(block + g / 4 * 64 + g % 2 * 32 + c, g % 4 / 2 * 4, 4));
-  put_short(to + 4 * n, o, gather(block + 128 + g / 4 * 32 + c, g % 4 * 2, 2));
-  if (k % 2 == 0) put_byte(to + 6 * n, o / 2, block[192 + k / 2]);
-  if (k == 0) put_short(to + 6 * n + n / 2, o / 32, short_at(block + 208));
+  put_short(to + HIGH_AT(n), o, gather(block + 128 + g / 4 * 32 + c, g % 4 * 2, 2));
+  if (k % 2 == 0) put_byte(to + SCALE_AT(n), o / SCALE_OCTETS, block[192 + k / 2]);
+  if (k == 0) put_short(to + D_AT(n), o / D_OCTETS, short_at(block + 208));
 #else  // iq4_xs
   put_word(to, o, gather(block + 8 + g * 16 + c % 16, c / 16 * 4, 4));
-  if (c == 0) put_byte(to + 4 * n, o / 4, iq4_scale(block, g));
-  if (k == 0) put_short(to + 4 * n + n / 4, o / 32, short_at(block));
+  if (c == 0) put_byte(to + SCALE_AT(n), o / SCALE_OCTETS, iq4_scale(block, g));
+  if (k == 0) put_short(to + D_AT(n), o / D_OCTETS, short_at(block));
 #endif
 }
 #endif

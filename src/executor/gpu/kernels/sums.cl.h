@@ -6,43 +6,34 @@
 // store does not change what is loaded next.
 #define AHEAD 16
 
-// For each of the n numbers x of an item: the sum, or the maximum, over the 32 lanes of the item's
-// row, for all of them. Lane i takes lane i ^ 16, then i ^ 8, …, i ^ 1: a sum of two has the same
-// bits in either order, so all lanes get the same. `shared` has n elements for each item; where
-// items can exchange registers it is not used.
+// For each of the n numbers x of an item: the sum, or the maximum, over n_lanes neighbouring items,
+// a power of two up to 32, for all of them. Lane i takes lane i ^ 16, then i ^ 8, …, i ^ 1: a sum
+// of two has the same bits in either order, so all lanes get the same. `shared` has n elements for
+// each item; where items can exchange registers it is not used.
+FUNCTION float joined(float a, float b, const bool is_max) { return is_max ? MAX(a, b) : a + b; }
+FUNCTION void join_lanes(float* x, const int n, const int n_lanes, const bool is_max,
+                         LOCAL float* shared, const int n_items) {
 #ifdef SHUFFLE_XOR
-FUNCTION void sum_of_lanes(float* x, const int n, LOCAL float* shared, const int n_items) {
-  UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
-    UNROLL for (int i = 0; i < n; ++i) x[i] += SHUFFLE_XOR(x[i], step);
+  UNROLL for (int step = n_lanes / 2; step > 0; step /= 2) {
+    UNROLL for (int i = 0; i < n; ++i) x[i] = joined(x[i], SHUFFLE_XOR(x[i], step), is_max);
   }
-}
-FUNCTION void max_of_lanes(float* x, const int n, LOCAL float* shared, const int n_items) {
-  UNROLL for (int step = LANES / 2; step > 0; step /= 2) {
-    UNROLL for (int i = 0; i < n; ++i) x[i] = MAX(x[i], SHUFFLE_XOR(x[i], step));
-  }
-}
 #else
-FUNCTION void sum_of_lanes(float* x, const int n, LOCAL float* shared, const int n_items) {
   const int item = ITEM_OF_GROUP();
-  for (int step = LANES / 2; step > 0; step /= 2) {
+  for (int step = n_lanes / 2; step > 0; step /= 2) {
     BARRIER();
     for (int i = 0; i < n; ++i) shared[i * n_items + item] = x[i];
     BARRIER();
-    for (int i = 0; i < n; ++i) x[i] += shared[i * n_items + (item ^ step)];
+    for (int i = 0; i < n; ++i) x[i] = joined(x[i], shared[i * n_items + (item ^ step)], is_max);
   }
   BARRIER();
+#endif
+}
+FUNCTION void sum_of_lanes(float* x, const int n, LOCAL float* shared, const int n_items) {
+  join_lanes(x, n, LANES, false, shared, n_items);
 }
 FUNCTION void max_of_lanes(float* x, const int n, LOCAL float* shared, const int n_items) {
-  const int item = ITEM_OF_GROUP();
-  for (int step = LANES / 2; step > 0; step /= 2) {
-    BARRIER();
-    for (int i = 0; i < n; ++i) shared[i * n_items + item] = x[i];
-    BARRIER();
-    for (int i = 0; i < n; ++i) x[i] = MAX(x[i], shared[i * n_items + (item ^ step)]);
-  }
-  BARRIER();
+  join_lanes(x, n, LANES, true, shared, n_items);
 }
-#endif
 
 // The sum of what the items of a group give, for all of them: sum_of_lanes, then the rows of lanes
 // in order. `shared` has an element for each item.

@@ -93,23 +93,9 @@ FUNCTION int row_of_item() {
 }
 
 // The maximum over the four items that hold a row, for all of them and for both rows.
-#ifdef SHUFFLE_XOR
 FUNCTION void max_of_rows(float* x, LOCAL float* meeting) {
-  UNROLL for (int step = 2; step > 0; step /= 2) {
-    UNROLL for (int h = 0; h < 2; ++h) x[h] = MAX(x[h], SHUFFLE_XOR(x[h], step));
-  }
+  join_lanes(x, 2, 4, true, meeting, WARPS * LANES);
 }
-#else
-FUNCTION void max_of_rows(float* x, LOCAL float* meeting) {
-  const int item = ITEM_OF_GROUP();
-  for (int step = 2; step > 0; step /= 2) {
-    BARRIER();
-    for (int h = 0; h < 2; ++h) meeting[2 * item + h] = x[h];
-    BARRIER();
-    for (int h = 0; h < 2; ++h) x[h] = MAX(x[h], meeting[2 * (item ^ step) + h]);
-  }
-}
-#endif
 
 // ---- loads --------------------------------------------------------------------------------------
 

@@ -15,9 +15,9 @@ template <typename T>
 struct AdamFactors {
   explicit AdamFactors(const microgpt::AdamStep& step)
       : beta1(static_cast<T>(step.beta1)), beta2(static_cast<T>(step.beta2)) {
-    const double root = __builtin_sqrt((1.0 - step.beta2) * step.second_unbiasing);
-    step_size = static_cast<T>(step.step_size * (1.0 - step.beta1) / root);
-    epsilon = static_cast<T>(step.epsilon / root);
+    const double factor = root((1.0 - step.beta2) * step.second_unbiasing);
+    step_size = static_cast<T>(step.step_size * (1.0 - step.beta1) / factor);
+    epsilon = static_cast<T>(step.epsilon / factor);
   }
   T beta1, beta2, step_size, epsilon;
 };

@@ -51,8 +51,8 @@ struct HeadSpan {
 
 template <typename T>
 inline HeadSpan head_span(const FastModel<T>& model, int64_t head) {
-  const int64_t begin = head * model.head_dim;
-  const int64_t end = begin + model.head_dim;
+  const int64_t begin = head * model.shape.head_dim();
+  const int64_t end = begin + model.shape.head_dim();
   constexpr int64_t kN = kLanes<T>;
   return {begin, end, begin / kN * kN, (end + kN - 1) / kN * kN};
 }
@@ -97,10 +97,11 @@ inline void attention_forward(const FastModel<T>& model, const LayerActivations<
   const T* v = k + width;
   turn<T>(q, stride, positions, width, scratch.columns, positions);
   set_zero(layer.attended + row, n * width);
-  for (int64_t head = 0; head < model.n_head; ++head) {
+  for (int64_t head = 0; head < model.shape.n_head; ++head) {
     const HeadSpan span = head_span(model, head);
-    T* probabilities = layer.probabilities + (index * model.n_head + head) * positions * positions;
-    product<T>(n, positions, model.head_dim, {k + span.begin, stride, 1},
+    T* probabilities =
+        layer.probabilities + (index * model.shape.n_head + head) * positions * positions;
+    product<T>(n, positions, model.shape.head_dim(), {k + span.begin, stride, 1},
                {scratch.columns + span.begin * positions, positions}, probabilities, positions);
     causal_softmax<T>(probabilities, n, positions, scale);
     T* attended = layer.attended + row + span.first;
@@ -144,17 +145,17 @@ inline void attention_backward(const FastModel<T>& model, const LayerActivations
   T* d_qkv = layer.d_qkv + document.begin * stride;
   turn<T>(d_attended, width, positions, width, scratch.columns, positions);
   set_zero(d_qkv, n * stride);
-  for (int64_t head = 0; head < model.n_head; ++head) {
+  for (int64_t head = 0; head < model.shape.n_head; ++head) {
     const HeadSpan span = head_span(model, head);
     const T* probabilities =
-        layer.probabilities + (index * model.n_head + head) * positions * positions;
+        layer.probabilities + (index * model.shape.n_head + head) * positions * positions;
     const auto add = [&](LeftMatrix<T> a, const T* rows, int64_t rows_stride, int64_t part) {
       T* to = d_qkv + part * width + span.first;
       product<T, true>(n, span.last - span.first, n, a,
                        only_head(model, span, rows, rows_stride, n), to, stride, to);
     };
     // d p = v . d out; d v = sum of p d out; d q = sum of d s k; d k = sum of d s q.
-    product<T>(n, positions, model.head_dim, {q + 2 * width + span.begin, stride, 1},
+    product<T>(n, positions, model.shape.head_dim(), {q + 2 * width + span.begin, stride, 1},
                {scratch.columns + span.begin * positions, positions}, scratch.scores, positions);
     softmax_backward<T>(probabilities, scratch.scores, n, positions, scale);
     add({probabilities, positions, 1}, d_attended, width, 2);

@@ -11,21 +11,23 @@ namespace {
 using microgpt::FastKernels;
 using microgpt::Token;
 
+// The sum of x[i] y[i].
+template <typename T>
+T dot(const T* x, const T* y, int64_t n) {
+  Vector<T> products = {};
+  for (int64_t i = 0; i < n; i += kLanes<T>) products += at(x + i) * at(y + i);
+  return sum_of_lanes<T>(products);
+}
+
 // y = x / sqrt(mean(x^2) + 1e-5) for each row. The factor is stored in `scale`. The padding of a
 // row is 0 and adds nothing to the squares; the mean divides by n_embd, not by the width.
 template <typename T>
 void rms_norm(const FastModel<T>& model, const T* x, T* y, T* scale) {
   const int64_t width = model.width;
   for (int64_t row = 0; row < model.n_rows; ++row) {
-    Vector<T> squares = {};
-    for (int64_t i = row * width; i < (row + 1) * width; i += kLanes<T>) {
-      squares += at(x + i) * at(x + i);
-    }
-    const T mean = sum_of_lanes<T>(squares) / static_cast<T>(model.n_embd);
-    const T root = sizeof(T) == 4
-                       ? static_cast<T>(__builtin_sqrtf(static_cast<float>(mean) + 1e-5F))
-                       : static_cast<T>(__builtin_sqrt(static_cast<double>(mean) + 1e-5));
-    scale[row] = T{1} / root;
+    const T* own = x + row * width;
+    const T mean = dot(own, own, width) / static_cast<T>(model.shape.n_embd);
+    scale[row] = T{1} / root(mean + static_cast<T>(1e-5));
     for (int64_t i = row * width; i < (row + 1) * width; i += kLanes<T>) {
       at(y + i) = at(x + i) * scale[row];
     }
@@ -38,12 +40,10 @@ void rms_norm_backward(const FastModel<T>& model, const T* x, const T* scale, co
                        const T* base, T* dx) {
   const int64_t width = model.width;
   for (int64_t row = 0; row < model.n_rows; ++row) {
-    Vector<T> products = {};
-    for (int64_t i = row * width; i < (row + 1) * width; i += kLanes<T>) {
-      products += at(x + i) * at(dy + i);
-    }
     const T s = scale[row];
-    const T factor = sum_of_lanes<T>(products) / static_cast<T>(model.n_embd) * s * s * s;
+    const T mean =
+        dot(x + row * width, dy + row * width, width) / static_cast<T>(model.shape.n_embd);
+    const T factor = mean * s * s * s;
     for (int64_t i = row * width; i < (row + 1) * width; i += kLanes<T>) {
       const Vector<T> change = at(dy + i) * s - at(x + i) * factor;
       at(dx + i) = base == nullptr ? change : at(base + i) + change;
@@ -70,7 +70,7 @@ void embed(const FastModel<T>& model) {
 // that must not mix documents; all other steps treat the rows of a batch as one matrix.
 template <typename T>
 void attend(const FastModel<T>& model, const LayerActivations<T>& saved, bool forward) {
-  const Attention<T> whole_heads = lane_attention<T>(model.head_dim, forward);
+  const Attention<T> whole_heads = lane_attention<T>(model.shape.head_dim(), forward);
   const Attention<T> attention = model.heads_in_lanes ? whole_heads
                                  : forward            ? attention_forward<T>
                                                       : attention_backward<T>;
@@ -107,10 +107,10 @@ void layer_forward(const FastModel<T>& model, const FastLayer<T>& layer, T* y) {
 template <typename T>
 void forward(const FastModel<T>& model) {
   embed(model);
-  T* x = model.n_layers > 0 ? model.layers[0].saved.x : model.last;
+  T* x = model.shape.n_layer > 0 ? model.layers[0].saved.x : model.last;
   rms_norm(model, model.embedded, x, model.embedding_scale);
-  for (int64_t i = 0; i < model.n_layers; ++i) {
-    T* y = i + 1 < model.n_layers ? model.layers[i + 1].saved.x : model.last;
+  for (int64_t i = 0; i < model.shape.n_layer; ++i) {
+    T* y = i + 1 < model.shape.n_layer ? model.layers[i + 1].saved.x : model.last;
     layer_forward(model, model.layers[i], y);
   }
   product<T>(model.n_rows, model.vocab_width, model.width, {model.last, model.width, 1},
@@ -196,8 +196,7 @@ void layer_backward(const FastModel<T>& model, const FastLayer<T>& layer, T* dx)
 
   input_gradient(model, layer.attn_wo, width, saved.d_middle, width, model.d_attended);
   attend(model, saved, false);
-  // wq, wk and wv are adjacent and form one matrix [3 width, width].
-  input_gradient(model, layer.attn_wq, 3 * width, saved.d_qkv, 3 * width, model.d_norm);
+  input_gradient(model, layer.attn_qkv, 3 * width, saved.d_qkv, 3 * width, model.d_norm);
   rms_norm_backward(model, saved.x, saved.attention_scale, model.d_norm, saved.d_middle, dx);
 }
 
@@ -228,8 +227,8 @@ double backward(const FastModel<T>& model, const double* row_weights) {
     return layer > 0 ? model.layers[layer - 1].saved.d_out : model.d_first;
   };
   input_gradient(model, model.lm_head, model.lm_head.rows, model.logits, model.vocab_width,
-                 before(model.n_layers));
-  for (int64_t i = model.n_layers; i-- > 0;) layer_backward(model, model.layers[i], before(i));
+                 before(model.shape.n_layer));
+  for (int64_t i = model.shape.n_layer; i-- > 0;) layer_backward(model, model.layers[i], before(i));
   embedding_backward(model);
   return loss;
 }

@@ -37,14 +37,10 @@ inline void for_each_projection(const FastModel<T>& model, const Visit& visit) {
   const int64_t width = model.width;
   const int64_t hidden = model.hidden_width;
   visit({model.lm_head, model.last, model.logits, model.vocab_width, model.turned_lm_head});
-  for (int64_t i = 0; i < model.n_layers; ++i) {
+  for (int64_t i = 0; i < model.shape.n_layer; ++i) {
     const FastLayer<T>& layer = model.layers[i];
     const LayerActivations<T>& saved = layer.saved;
-    const PaddedMatrix* qkv[] = {&layer.attn_wq, &layer.attn_wk, &layer.attn_wv};
-    for (int64_t part = 0; part < 3; ++part) {
-      visit({*qkv[part], saved.attention_norm, saved.d_qkv + part * width, 3 * width,
-             layer.turned_qkv + part * width * width});
-    }
+    visit({layer.attn_qkv, saved.attention_norm, saved.d_qkv, 3 * width, layer.turned_qkv});
     visit({layer.attn_wo, saved.attended, saved.d_middle, width, layer.turned_wo});
     visit({layer.mlp_fc1, saved.mlp_norm, saved.d_hidden, hidden, layer.turned_fc1});
     visit({layer.mlp_fc2, saved.hidden, saved.d_out, width, layer.turned_fc2});

@@ -16,11 +16,6 @@ using microgpt::FastDocument;
 using microgpt::FastModel;
 using microgpt::LayerActivations;
 
-template <typename T, int kBy, int... kLane>
-inline Vector<T> swap_lanes(Vector<T> v, std::integer_sequence<int, kLane...>) {
-  return __builtin_shufflevector(v, v, (kLane ^ kBy)...);
-}
-
 // Returns in each lane the sum of the lanes of its head.
 template <typename T, int kHead, int kBy = 1>
 inline Vector<T> sum_of_head(Vector<T> v) {
@@ -45,7 +40,7 @@ inline T* pairs(const FastModel<T>& model, const LayerActivations<T>& layer, int
 // 1 / sqrt(head_dim)
 template <typename T>
 inline T score_scale(const FastModel<T>& model) {
-  return T{1} / static_cast<T>(__builtin_sqrt(static_cast<double>(model.head_dim)));
+  return T{1} / static_cast<T>(root(static_cast<double>(model.shape.head_dim())));
 }
 
 // For each position: scores with all keys up to it, the softmax over them, and the weighted sum of

@@ -1,7 +1,6 @@
 // Vectors of the current instruction set, written with the vector types of GCC and clang.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -61,126 +60,68 @@ inline void store(T* memory, Vector<T> v) {
   __builtin_memcpy(memory, &v, sizeof(v));
 }
 
+inline float root(float x) { return __builtin_sqrtf(x); }
+inline double root(double x) { return __builtin_sqrt(x); }
+
 // The compiler turns this loop into one instruction.
 template <typename T>
 inline Vector<T> root_of(Vector<T> x) {
-  Vector<T> root = {};
-  for (int i = 0; i < kLanes<T>; ++i) {
-    root[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_sqrtf(static_cast<float>(x[i])))
-                             : static_cast<T>(__builtin_sqrt(static_cast<double>(x[i])));
-  }
-  return root;
+  Vector<T> roots = {};
+  for (int i = 0; i < kLanes<T>; ++i) roots[i] = root(x[i]);
+  return roots;
 }
 
+// Returns v[lane ^ kBy] in each lane.
 template <typename T, int kBy, int... kLane>
-inline Vector<T> rotate(Vector<T> v, std::integer_sequence<int, kLane...>) {
-  return __builtin_shufflevector(v, v, ((kLane + kBy) % kLanes<T>)...);
+inline Vector<T> swap_lanes(Vector<T> v, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(v, v, (kLane ^ kBy)...);
 }
 
-template <typename T, int kBy = kLanes<T> / 2>
+// Combines the halves of a vector, then the halves of that half, and so on.
+template <typename T, int kBy = kLanes<T> / 2, typename Combine>
+inline T combine_lanes(Vector<T> v, const Combine& combine) {
+  v = combine(v, swap_lanes<T, kBy>(v, std::make_integer_sequence<int, kLanes<T>>()));
+  if constexpr (kBy > 1) {
+    return combine_lanes<T, kBy / 2>(v, combine);
+  } else {
+    return v[0];
+  }
+}
+template <typename T>
 inline T sum_of_lanes(Vector<T> v) {
-  v += rotate<T, kBy>(v, std::make_integer_sequence<int, kLanes<T>>());
-  if constexpr (kBy > 1) {
-    return sum_of_lanes<T, kBy / 2>(v);
-  } else {
-    return v[0];
-  }
+  return combine_lanes<T>(v, [](Vector<T> a, Vector<T> b) { return a + b; });
 }
-
-template <typename T, int kBy = kLanes<T> / 2>
+template <typename T>
 inline T max_of_lanes(Vector<T> v) {
-  const Vector<T> other = rotate<T, kBy>(v, std::make_integer_sequence<int, kLanes<T>>());
-  v = v > other ? v : other;
-  if constexpr (kBy > 1) {
-    return max_of_lanes<T, kBy / 2>(v);
-  } else {
-    return v[0];
-  }
+  return combine_lanes<T>(v, [](Vector<T> a, Vector<T> b) { return a > b ? a : b; });
 }
 
-// A register consists of parts of 16 bytes. Shuffles within the parts are cheaper than across them.
-template <typename T>
-inline constexpr int kPerPart = 16 / static_cast<int>(sizeof(T));
-template <typename T>
-inline constexpr int kParts = kLanes<T> / kPerPart<T>;
-
-// Interleaves, in each part, the first (or the second) halves of a and b, in units of kUnit lanes.
-template <typename T, int kUnit, bool kSecond, int... kLane>
-inline Vector<T> interleave(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
+// Half of the lanes of a pair of rows: new row a takes b's lanes without the bit kBy for its own
+// lanes with that bit, and new row b (kSecond) takes a's lanes with the bit. Example with kBy = 1:
+//   a0 a1 a2 a3 | b0 b1 b2 b3   to   a0 b0 a2 b2 | a1 b1 a3 b3
+template <typename T, int kBy, bool kSecond, int... kLane>
+inline Vector<T> exchange(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
   constexpr auto kFrom = [](int lane) {
-    const int unit = lane % kPerPart<T> / kUnit;
-    return (unit % 2 == 1 ? kLanes<T> : 0) + lane / kPerPart<T> * kPerPart<T> +
-           (kSecond ? kPerPart<T> / 2 : 0) + unit / 2 * kUnit + lane % kUnit;
+    if ((lane & kBy) != 0) return kLanes<T> + (kSecond ? lane : lane - kBy);
+    return kSecond ? lane + kBy : lane;
   };
   return __builtin_shufflevector(a, b, (kFrom(kLane))...);
 }
 
-// Takes half of the parts of a, then as many of b: parts kFirst, kFirst + kStep, …
-template <typename T, int kFirst, int kStep, int... kLane>
-inline Vector<T> parts(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
-  constexpr auto kFrom = [](int lane) {
-    const int part = lane / kPerPart<T>;
-    const int half = kParts<T> / 2;
-    return (part >= half ? kLanes<T> : 0) + (kFirst + part % half * kStep) * kPerPart<T> +
-           lane % kPerPart<T>;
-  };
-  return __builtin_shufflevector(a, b, (kFrom(kLane))...);
-}
-
-// Transposes the square of kPerPart lanes in each part of kPerPart rows. Example with rows a, b, c,
-// d of 4 lanes, as two rounds of interleaving:
-//   a0 b0 a1 b1 | a2 b2 a3 b3 | c0 d0 c1 d1 | c2 d2 c3 d3     units of one lane
-//   a0 b0 c0 d0 | a1 b1 c1 d1 | a2 b2 c2 d2 | a3 b3 c3 d3     units of two lanes
-template <typename T>
-inline void turn_within_parts(Vector<T>* rows) {
-  constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
-  if constexpr (kPerPart<T> == 2) {
-    const Vector<T> first = interleave<T, 1, false>(rows[0], rows[1], kAll);
-    rows[1] = interleave<T, 1, true>(rows[0], rows[1], kAll);
-    rows[0] = first;
-  } else {
-    static_assert(kPerPart<T> == 4);
-    const Vector<T> a = interleave<T, 1, false>(rows[0], rows[1], kAll);
-    const Vector<T> b = interleave<T, 1, true>(rows[0], rows[1], kAll);
-    const Vector<T> c = interleave<T, 1, false>(rows[2], rows[3], kAll);
-    const Vector<T> d = interleave<T, 1, true>(rows[2], rows[3], kAll);
-    rows[0] = interleave<T, 2, false>(a, c, kAll);
-    rows[1] = interleave<T, 2, true>(a, c, kAll);
-    rows[2] = interleave<T, 2, false>(b, d, kAll);
-    rows[3] = interleave<T, 2, true>(b, d, kAll);
-  }
-}
-
-// Transposes the square of parts in rows 0, kPerPart, 2 kPerPart, …
-template <typename T>
-inline void turn_parts(Vector<T>* rows) {
-  constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
-  constexpr int kN = kPerPart<T>;
-  if constexpr (kParts<T> == 2) {
-    const Vector<T> first = parts<T, 0, 1>(rows[0], rows[kN], kAll);
-    rows[kN] = parts<T, 1, 1>(rows[0], rows[kN], kAll);
-    rows[0] = first;
-  } else if constexpr (kParts<T> == 4) {
-    const Vector<T> a = parts<T, 0, 1>(rows[0], rows[kN], kAll);
-    const Vector<T> b = parts<T, 2, 1>(rows[0], rows[kN], kAll);
-    const Vector<T> c = parts<T, 0, 1>(rows[2 * kN], rows[3 * kN], kAll);
-    const Vector<T> d = parts<T, 2, 1>(rows[2 * kN], rows[3 * kN], kAll);
-    rows[0] = parts<T, 0, 2>(a, c, kAll);
-    rows[kN] = parts<T, 1, 2>(a, c, kAll);
-    rows[2 * kN] = parts<T, 0, 2>(b, d, kAll);
-    rows[3 * kN] = parts<T, 1, 2>(b, d, kAll);
-  }
-}
-
-// A square block: as many rows as a vector has lanes. First transposes within the parts, then
-// exchanges whole parts. Example with 8 lanes: 4 x 4 squares are transposed in each half of each
-// group of 4 rows, then the off-diagonal squares are exchanged.
-template <typename T>
+// Transposes a square block: as many rows as a vector has lanes. For each bit, the rows that differ
+// only in that bit exchange the lanes that differ in it.
+template <typename T, int kBy = kLanes<T> / 2>
 inline void turn_block(Vector<T>* rows) {
-#pragma GCC unroll 4
-  for (int i = 0; i < kParts<T>; ++i) turn_within_parts<T>(rows + i * kPerPart<T>);
-#pragma GCC unroll 4
-  for (int i = 0; i < kPerPart<T>; ++i) turn_parts<T>(rows + i);
+  constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes<T>; ++i) {
+    if ((i & kBy) != 0) continue;
+    const Vector<T> a = rows[i];
+    const Vector<T> b = rows[i + kBy];
+    rows[i] = exchange<T, kBy, false>(a, b, kAll);
+    rows[i + kBy] = exchange<T, kBy, true>(a, b, kAll);
+  }
+  if constexpr (kBy > 1) turn_block<T, kBy / 2>(rows);
 }
 
 // to[c][r] = from[r][c] for a square of whole vectors.

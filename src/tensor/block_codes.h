@@ -1,16 +1,12 @@
-// The contents of file blocks, taken apart: codes, scales and minima, before they are interleaved.
-//
-// A weight is always
-//   scale * (code - zero) + minimum
-// where the IQ4 types have the level of the code (kLevels) in place of the code. Nothing is
-// rounded: the packed weight has exactly the values of the file.
+// The contents of file blocks, taken apart: codes, scales and minima, which code_form.h makes
+// numbers of.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
-#include "executor/cpu/quantized_linear.h"
 #include "tensor/dtype.h"
 
 namespace limpid {
@@ -25,11 +21,10 @@ inline uint64_t load8(const uint8_t* codes) {
 inline void store8(uint64_t word, uint8_t* codes) { std::memcpy(codes, &word, 8); }
 constexpr uint64_t each(uint8_t byte) { return byte * uint64_t{0x0101010101010101}; }
 
-// One row's share of a superblock of its PackedFormat (64 or 256 columns). The weight in column k
-// is
-//   scale(k) * (codes[k] - layout.zero) + minimum(k), or kLevels[codes[k]] for codes[k],
+// 64 columns of a type with blocks of 32, or 256 columns of another one. The number in column k is
+//   scale(k) * (codes[k] - form.zero) + minimum(k), or kIq4Levels[codes[k]] in place of the codes,
 // with scale and minimum f16 per 32 columns, or factor * int_scale and -(factor * int_minimum).
-// What the format does not have is not set.
+// What the type does not have is not set.
 struct BlockCodes {
   uint16_t scale[2];      // f16: per block of 32, or [0] the factor of int_scale
   uint16_t minimum[2];    // f16, likewise
@@ -38,14 +33,14 @@ struct BlockCodes {
   uint8_t codes[256];
 };
 
-// The layout that weights of a quantised `dtype` are packed into.
-PackedFormat packed_format(DType dtype);
-
-// Takes apart n_cols (at most a superblock) columns that begin at `source`, the start of a block.
-// What n_cols does not reach is zero in scale and code.
+// Takes apart n_cols columns, at most those of a BlockCodes, that begin at `source`, the start of a
+// block. What n_cols does not reach is zero in scale and code.
 using TakeApart = void (*)(const std::byte* source, int64_t n_cols, BlockCodes& out);
 
 // The one for blocks of a quantised `dtype`.
 TakeApart take_apart(DType dtype);
+
+// Decodes out.size() elements, whole blocks of a quantised `dtype`.
+void decode_blocks(DType dtype, const std::byte* source, std::span<float> out);
 
 }  // namespace limpid

@@ -1,31 +1,15 @@
-#include "executor/cpu/block_codes.h"
+// Codes, scales and minima of each block format. Nothing is rounded before the last step, in which
+// codes become floats.
+#include "tensor/block_codes.h"
 
-#include <cstring>
-#include <utility>
+#include <algorithm>
 
-#include "base/check.h"
 #include "tensor/blocks.h"
+#include "tensor/code_form.h"
+#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
-
-constexpr std::pair<DType, PackedFormat> kPackedFormats[] = {
-    {DType::kQ4_0, PackedFormat::kQ4_0},     {DType::kQ4_1, PackedFormat::kQ4_1},
-    {DType::kQ5_0, PackedFormat::kQ5_0},     {DType::kQ5_1, PackedFormat::kQ5_1},
-    {DType::kQ8_0, PackedFormat::kQ8_0},     {DType::kQ2_K, PackedFormat::kQ2_K},
-    {DType::kQ3_K, PackedFormat::kQ3_K},     {DType::kQ4_K, PackedFormat::kQ4_K},
-    {DType::kQ5_K, PackedFormat::kQ5_K},     {DType::kQ6_K, PackedFormat::kQ6_K},
-    {DType::kIQ4_NL, PackedFormat::kIQ4_NL}, {DType::kIQ4_XS, PackedFormat::kIQ4_XS},
-};
-
-constexpr bool levels_are_those_of_the_file() {
-  for (size_t i = 0; i < kIq4Levels.size(); ++i) {
-    if (kLevels[i] != kIq4Levels[i] + 128 || kLevels[i] != kLowDigits[i] + 16 * kHighDigits[i])
-      return false;
-  }
-  return true;
-}
-static_assert(levels_are_those_of_the_file());
 
 // Writes n codes, of which word(k) gives those from k on.
 template <class Word>
@@ -136,39 +120,71 @@ void take_super_block(const BlockIQ4_XS& block, BlockCodes& out) {
 }
 
 template <class Block>
+constexpr bool kIsSuperBlock = requires(const Block& block, BlockCodes& out) {
+  take_super_block(block, out);
+};
+
+template <class Block>
 void take_blocks(const std::byte* source, int64_t n_cols, BlockCodes& out) {
-  constexpr bool kIsSuperBlock = requires(const Block& block) { take_super_block(block, out); };
-  constexpr int64_t kBlockCols = kIsSuperBlock ? 256 : kBlock;
-  // A superblock of the layout is one such block or two blocks of 32, of which a row may end with
-  // the first.
-  if (!kIsSuperBlock && n_cols == kBlock) out = {};
+  constexpr int64_t kBlockCols = kIsSuperBlock<Block> ? kSuperBlock : kBlock;
+  // `out` has one such block or two blocks of 32, of which a row may end with the first.
+  if (!kIsSuperBlock<Block> && n_cols == kBlock) out = {};
   for (int i = 0; i < n_cols / kBlockCols; ++i) {
-    Block block;
-    std::memcpy(&block, source + i * sizeof(Block), sizeof(Block));
+    // Every format has alignment 1. A copy would be read before it has left the store buffer.
+    const auto& block = *reinterpret_cast<const Block*>(source + i * sizeof(Block));
     out.scale[i] = load_u16(block.d);
     if constexpr (requires { block.m; }) out.minimum[i] = load_u16(block.m);
     if constexpr (requires { block.dmin; }) out.minimum[i] = load_u16(block.dmin);
-    if constexpr (kIsSuperBlock)
+    if constexpr (kIsSuperBlock<Block>)
       take_super_block(block, out);
     else
       take_codes(block, out.codes + i * kBlock);
   }
 }
 
-}  // namespace
-
-PackedFormat packed_format(DType dtype) {
-  for (const auto& [type, format] : kPackedFormats) {
-    if (type == dtype) return format;
+// The elements of n_cols columns, in the order of operations that ggml has.
+template <class Block>
+void write_elements(const BlockCodes& block, int64_t n_cols, float* out) {
+  constexpr CodeForm kForm = code_form(Block::kDType);
+  const float factors[] = {f16_to_f32(block.scale[0]), f16_to_f32(block.scale[1])};
+  const float minima[] = {f16_to_f32(block.minimum[0]), f16_to_f32(block.minimum[1])};
+  for (int64_t g = 0; g < n_cols / kForm.scale_cols; ++g) {
+    float scale = factors[kForm.scales_are_f16 ? g : 0];
+    float minimum = minima[kForm.scales_are_f16 ? g : 0];
+    if constexpr (!kForm.scales_are_f16) {
+      scale *= static_cast<float>(kForm.has_minimum ? block.int_scale[g]
+                                                    : static_cast<int8_t>(block.int_scale[g]));
+      minimum *= -static_cast<float>(block.int_minimum[g]);
+    }
+    const uint8_t* codes = block.codes + g * kForm.scale_cols;
+    for (int k = 0; k < kForm.scale_cols; ++k) {
+      const int level = kForm.has_levels ? kIq4Levels[codes[k] & 0x0f] : codes[k] - kForm.zero;
+      const float product = scale * static_cast<float>(level);
+      *out++ = kForm.has_minimum ? product + minimum : product;
+    }
   }
-  throw UnsupportedError(fmt::format(
-      "[PackedWeight] {} is not a block-quantised type; use it as it is", dtype_info(dtype).name));
 }
+
+}  // namespace
 
 TakeApart take_apart(DType dtype) {
   TakeApart take = nullptr;
   visit_block_type(dtype, [&]<typename Block>(const Block&) { take = take_blocks<Block>; });
   return take;
+}
+
+void decode_blocks(DType dtype, const std::byte* source, std::span<float> out) {
+  const DTypeInfo& info = dtype_info(dtype);
+  const auto n_all = static_cast<int64_t>(out.size());
+  visit_block_type(dtype, [&]<typename Block>(const Block&) {
+    constexpr int64_t kCols = kIsSuperBlock<Block> ? kSuperBlock : 2 * kBlock;
+    BlockCodes codes{};
+    for (int64_t col = 0; col < n_all; col += kCols) {
+      const int64_t n_cols = std::min(kCols, n_all - col);
+      take_blocks<Block>(source + col / info.block_size * info.block_bytes, n_cols, codes);
+      write_elements<Block>(codes, n_cols, out.data() + col);
+    }
+  });
 }
 
 }  // namespace limpid
