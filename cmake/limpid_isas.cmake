@@ -15,7 +15,9 @@ string(REGEX MATCHALL "DO\\([a-z0-9]+" limpid_isas "${limpid_isas}")
 list(TRANSFORM limpid_isas REPLACE "DO.(.*)" "\\1")
 
 set(limpid_isa_flags_scalar "")
-set(limpid_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mtune=haswell)
+# Without -mprfchw, a prefetch of memory that will be written fetches it for reading, and the write waits once more. CPUs
+# that lack the instruction ignore it.
+set(limpid_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mprfchw -mtune=haswell)
 set(limpid_isa_flags_avx2vnni ${limpid_isa_flags_avx2} -mavxvnni)
 set(limpid_isa_flags_avx512 ${limpid_isa_flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
     -mprefer-vector-width=512 -mtune=skylake-avx512)

@@ -124,6 +124,22 @@ TEST_P(CpuOps, LinearGivesTheSameBitsForAnyBatch) {
   }
 }
 
+// Many tokens are divided between the threads, between tiles of either kind of products.
+TEST_P(CpuOps, LinearGivesTheSameBitsHoweverTokensAreDivided) {
+  for (const char* products : {"f32", "bf16"}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+      const LinearCase c{dtype, 70, 96, 410, true, 0};
+      const auto run = [&](int n_threads) {
+        CpuExecutor executor({n_threads, std::string(GetParam()), products});
+        return run_linear(executor, c, 410);
+      };
+      const std::vector<float> one = run(1);
+      for (const int n_threads : {2, 3, 7})
+        EXPECT_EQ(one, run(n_threads)) << dtype_info(dtype).name << products << n_threads;
+    }
+  }
+}
+
 TEST_P(CpuOps, AttentionGivesTheSameBitsForAnyChunk) {
   for (const DType dtype : {DType::kF32, DType::kF16}) {
     for (const int64_t group : {1, 3, 8}) {

@@ -85,7 +85,8 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverManyRowsAPanelHas) {
     for (const int64_t cols : {100, 1024, 2060}) {
       const Tensor weight = random_tensor(dtype, kRows, cols, 1);
       const std::vector<float> x = random_values(kTokens * cols, 2);
-      std::vector<float> packed(packed_tokens_floats(kTokens, cols)), scratch(kScratch);
+      std::vector<float> packed(packed_tokens_floats(DType::kF32, kTokens, cols)),
+          scratch(kScratch);
       kernels.pack_tokens(DType::kF32, x.data(), kTokens, cols, 0, kTokens, packed.data());
       const auto multiply = [&](int64_t scratch_floats) {
         std::vector<float> y(kTokens * kRows);
@@ -140,7 +141,7 @@ TEST_P(LinearFloat, SumsPairsOfBf16InTheirOrder) {
     const std::vector<float> bias = random_values(kRows, 3);
     for (const int64_t n_tokens : {1, 2, 5, 6, 23, 24, 31}) {
       const std::vector<float> x = random_values(n_tokens * cols, 2);
-      std::vector<float> packed(packed_tokens_floats(n_tokens, cols));
+      std::vector<float> packed(packed_tokens_floats(DType::kBF16, n_tokens, cols));
       kernels.pack_tokens(DType::kBF16, x.data(), n_tokens, cols, 0, n_tokens, packed.data());
       const std::vector<float> expected = sums_of_pairs(weight, x, bias);
       for (const int n_streams : {0, 2, 4}) {

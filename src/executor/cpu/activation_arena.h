@@ -9,8 +9,13 @@
 namespace limpid {
 
 // Address space is reserved before a step (the system provides a page when it is first written), so
-// that a step makes no system calls. take() uses the lowest free range that is large enough; give()
-// merges free neighbours.
+// that a step makes no system calls.
+//
+// take() prefers a range of exactly its size that was given back in this step, and otherwise uses
+// the lowest free range that is large enough. So the lines of a matrix held a matrix of the same
+// shape before. Threads share out the rows of all matrices alike, so a thread writes lines that its
+// own core wrote last. Lines that another core wrote must be fetched from there before they are
+// written; where two cores have no cache in common, that is slow (docs/adr/0018).
 class ActivationArena {
  public:
   ActivationArena();
@@ -24,9 +29,8 @@ class ActivationArena {
   // The sum of the sizes is not enough, because ranges that are given back in any order leave gaps.
   // Let n ranges of up to m bytes be needed at a time. When one is asked for, at most n - 1 are
   // taken, which divide the free memory into at most n gaps. In (2 n - 1) m bytes the gaps have at
-  // least n m bytes together, so one of them has at least m. If the large range of l bytes lies
-  // among the others, l bytes more are needed. As the lowest gap is used first, the others stay
-  // below (2 n - 1) m + l. A second l bytes after that are always free for the large range.
+  // least n m bytes together, so one of them has at least m. The large range has a place of its own
+  // behind these bytes, which no smaller range takes.
   void reserve(int64_t n_ranges, uint64_t most_bytes, uint64_t largest_bytes);
 
   // 64-byte aligned memory with arbitrary content. Asks the system, or throws ResourceError, only
@@ -48,12 +52,19 @@ class ActivationArena {
     std::byte* begin;
     uint64_t size;
   };
-  void add_piece(uint64_t n_bytes);
+  Range add_piece(uint64_t n_bytes);
+  Range find(uint64_t size);
   void free_range(Range range) noexcept;
+  void free_given() noexcept;
 
   std::vector<Range> pieces_;
-  std::vector<Range> free_;          // by address; neighbours merged
-  std::vector<Range> slots_;         // taken, by id
+  std::vector<Range> free_;   // by address; neighbours merged
+  std::vector<Range> given_;  // given back in this step and not in free_; the last is taken first
+  std::vector<Range> slots_;  // taken, by id
+  uint64_t most_bytes_ = 0;   // of a range that does not use the place of the large one
+  uint64_t small_bytes_ = 0;  // reserved for those
+  Range large_{};             // this place
+  bool large_is_taken_ = false;
   std::vector<int32_t> free_slots_;  // last one is taken next
   int64_t n_taken_ = 0;
   uint64_t bytes_taken_ = 0;

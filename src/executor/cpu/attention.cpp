@@ -19,10 +19,19 @@
 // group, so a task has 12 tokens, and a prompt of 600 tokens is 50 x 8 tasks.
 //  - Many tasks (a prompt): attend_whole. A thread takes a task and goes through its blocks.
 //  - Few tasks of many blocks (decode has one task per KV head): attend_split. Threads share the
-//    blocks too, in waves of kBlocksPerWave blocks. In a wave, threads first compute the partials
-//    of its blocks, in any order, each in memory of its own. Then each task merges its partials
-//    into its state, in order of position. A wave of 64 blocks is 4,096 positions, and the next
-//    wave uses the same memory, so the memory of partials does not grow with the context.
+//    blocks too. All blocks of all tasks are in one row, of which each thread has a part:
+//
+//      task 0, blocks 0 to 31 | task 1, blocks 0 to 31 | task 2, blocks 0 to 31
+//      thread 0 ----------------------------> thread 1 ------------------------>
+//
+//    A thread that computes the block after the last merged one merges it at once, as
+//    attend_whole does. Thread 1 finds that blocks 0 to 15 of task 1 are not merged yet. So it
+//    keeps the partials of the others, each in memory of its own, and whichever thread computes the
+//    last block of a task merges what was kept, in order of position. Partials that are kept are
+//    rare, which matters where the threads' cores share no cache: one core writes them, and
+//    the other one reads them. A wave has at most 64 blocks of each task, which are 4,096
+//    positions, and the next wave uses the same memory, so the memory of partials does not grow
+//    with the context.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,7 +47,7 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kBlocksPerWave = 64;  // blocks whose partials are kept at once
-constexpr int64_t kBlocksPerChunk = 4;  // blocks that a thread takes at a time
+constexpr int64_t kBlocksPerChunk = 4;  // fewest blocks that a thread takes at a time
 // Blocks, counted for each query: work on so few is shorter than waking a thread.
 constexpr int64_t kFewQueryBlocks = 32;
 constexpr int64_t kTasksPerThread = 4;  // with fewer long tasks, threads share their blocks
@@ -112,7 +121,7 @@ void CpuKvStorage::write_block(int64_t block, std::span<const std::byte> content
 
 std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
   auto storage = std::make_unique<CpuKvStorage>(layout);
-  // For each thread: scores and accumulators of a tile, then state and partial of its queries.
+  // For each thread: scores and accumulators of a tile, then partial and state of its queries.
   const int64_t state = state_floats(kAttentionQueries, layout.head_dim);
   const int64_t floats = (attention_scratch_floats(layout.head_dim) + 2 * state + 15) / 16 * 16;
   if (floats > attention_floats_) {
@@ -122,6 +131,7 @@ std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
     AlignedBuffer scratch = buffer(pool_.size(), floats);
     const int64_t most_tasks = kTasksPerThread * pool_.size();
     attention_partials_ = buffer(most_tasks * (1 + kBlocksPerWave), state);
+    attention_progress_ = std::vector<AttentionProgress>(static_cast<size_t>(most_tasks));
     attention_scratch_ = std::move(scratch);
     attention_floats_ = floats;
   }
@@ -133,11 +143,12 @@ float* CpuExecutor::attention_scratch(int thread) {
 }
 
 struct CpuExecutor::AttentionCall {
+  CpuExecutor& ex;
   AttentionShape shape;
   CpuKvStorage& kv;
   int64_t layer;
   const StepInputs& inputs;
-  std::span<const TokenTile> tiles;
+  std::span<const TokenRange> tiles;
   const float* q;
   float* out;
 
@@ -150,7 +161,7 @@ struct CpuExecutor::AttentionCall {
   }
   int64_t most_queries() const {
     int64_t most = 0;
-    for (const TokenTile& tile : tiles) most = std::max(most, tile.end - tile.begin);
+    for (const TokenRange& tile : tiles) most = std::max(most, tile.end - tile.begin);
     return most * heads_per_task();
   }
 
@@ -177,7 +188,8 @@ struct CpuExecutor::AttentionCall {
     Queries result;
     const int64_t part = task % tasks_per_group();
     result.kv_head = task / tasks_per_group() % shape.n_kv_heads;
-    const TokenTile& tile = tiles[static_cast<size_t>(task / tasks_per_group() / shape.n_kv_heads)];
+    const TokenRange& tile =
+        tiles[static_cast<size_t>(task / tasks_per_group() / shape.n_kv_heads)];
     result.sequence = inputs.sequences[static_cast<size_t>(tile.begin)];
     const int64_t first = result.kv_head * group() + part * heads_per_task();
     const int64_t last = std::min(first + heads_per_task(), (result.kv_head + 1) * group());
@@ -193,16 +205,6 @@ struct CpuExecutor::AttentionCall {
     return result;
   }
 
-  // Blocks that a thread takes at a time: those from `begin` to `end` of a task.
-  struct Chunk {
-    int64_t task = 0;
-    Queries queries;
-    int64_t begin = 0;
-    int64_t end = 0;
-
-    bool empty() const { return begin >= end; }
-  };
-
   AttentionTile tile(const Queries& queries, float* scratch) const {
     return {queries.q.data(), queries.n_visible.data(),
             queries.n,        shape.head_dim,
@@ -212,102 +214,132 @@ struct CpuExecutor::AttentionCall {
   const std::byte* keys(const Queries& queries, int64_t i) const {
     return kv.k_block(layer, inputs.block_of(queries.sequence, i * kKvBlock), queries.kv_head);
   }
-  // Block `i` of the queries' sequence. What the thread reads next is prefetched meanwhile: the
-  // block after it, or `after` (if any) when that would be `end`.
-  KvBlockView block(const Queries& queries, int64_t i, int64_t end,
-                    const std::byte* after = nullptr) const {
+  // Block `i` of the queries' sequence. The block after it is prefetched meanwhile.
+  KvBlockView block(const Queries& queries, int64_t i) const {
     const int64_t physical = inputs.block_of(queries.sequence, i * kKvBlock);
     return {keys(queries, i), kv.v_block(layer, physical, queries.kv_head),
-            i + 1 < end ? keys(queries, i + 1) : after};
+            i + 1 < queries.n_blocks() ? keys(queries, i + 1) : nullptr};
   }
-
   // Writes the results of queries that have seen all of their blocks.
-  void finish(const Kernels& kernels, const Queries& queries, const AttentionState& state) const {
+  void finish(const Queries& queries, const AttentionState& state) const {
     for (int64_t i = 0; i < queries.n; ++i) {
-      kernels.finish_attention(state.accumulator + i * padded_head_dim(shape.head_dim),
-                               state.sum[i], shape.head_dim, queries.out[static_cast<size_t>(i)]);
+      ex.kernels_.finish_attention(state.accumulator + i * padded_head_dim(shape.head_dim),
+                                   state.sum[i], shape.head_dim,
+                                   queries.out[static_cast<size_t>(i)]);
     }
   }
+
+  // Blocks of one wave of one task.
+  struct Wave {
+    int64_t task;
+    int64_t begin;  // its first block
+    int64_t end;    // the task may have fewer blocks
+    bool is_last;
+    float* state;
+    float* partials;
+  };
+
+  void append(const float* k, const float* v) const;
+  void attend_whole(int64_t task, int thread) const;
+  void attend_split(int64_t n_blocks) const;
+  void attend_part(const Wave& wave, int64_t first, int64_t n, int thread) const;
+  void attend_in_order(const Queries& queries, int64_t begin, int64_t end,
+                       const AttentionState& state, int thread) const;
 };
 
-void CpuExecutor::append(const AttentionCall& call, const float* k, const float* v) {
-  const int64_t head_dim = call.shape.head_dim;
-  const int64_t cols = call.shape.n_kv_heads * head_dim;
+void CpuExecutor::AttentionCall::append(const float* k, const float* v) const {
+  const int64_t head_dim = shape.head_dim;
+  const int64_t cols = shape.n_kv_heads * head_dim;
   const int64_t grain = std::max<int64_t>(1, kElementsToShare / cols);
-  pool_.for_each(inputs_.n_tokens(), grain, [&](int64_t t) {
-    const int64_t position = inputs_.positions[static_cast<size_t>(t)];
-    const int64_t block = inputs_.block_of(inputs_.sequences[static_cast<size_t>(t)], position);
-    for (int64_t h = 0; h < call.shape.n_kv_heads; ++h) {
-      kernels_.append_kv(k + t * cols + h * head_dim, v + t * cols + h * head_dim,
-                         position % kKvBlock, head_dim, call.kv.k_is_f16(), call.kv.v_is_f16(),
-                         call.kv.k_block(call.layer, block, h),
-                         call.kv.v_block(call.layer, block, h));
+  ex.pool_.for_each(inputs.n_tokens(), grain, [&](int64_t t) {
+    const int64_t position = inputs.positions[static_cast<size_t>(t)];
+    const int64_t block = inputs.block_of(inputs.sequences[static_cast<size_t>(t)], position);
+    for (int64_t h = 0; h < shape.n_kv_heads; ++h) {
+      ex.kernels_.append_kv(k + t * cols + h * head_dim, v + t * cols + h * head_dim,
+                            position % kKvBlock, head_dim, kv.k_is_f16(), kv.v_is_f16(),
+                            kv.k_block(layer, block, h), kv.v_block(layer, block, h));
     }
   });
 }
 
-void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thread) {
-  const int64_t head_dim = call.shape.head_dim;
-  const AttentionCall::Queries queries = call.queries(task);
-  float* scratch = attention_scratch(thread);
-  float* states = scratch + attention_scratch_floats(head_dim);
-  const AttentionState state = state_at(states, queries.n);
-  const AttentionState partial = state_at(states + state_floats(queries.n, head_dim), queries.n);
-  const AttentionTile tile = call.tile(queries, scratch);
-  clear_state(state, queries.n, head_dim);
-  for (int64_t b = 0; b < queries.n_blocks(); ++b) {
-    kernels_.attend_block(tile, b, call.block(queries, b, queries.n_blocks()), partial);
-    kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
+// Computes the blocks from `begin` to `end` and merges each into `state`, which has those before.
+void CpuExecutor::AttentionCall::attend_in_order(const Queries& queries, int64_t begin, int64_t end,
+                                                 const AttentionState& state, int thread) const {
+  const int64_t head_dim = shape.head_dim;
+  float* scratch = ex.attention_scratch(thread);
+  const AttentionState partial = state_at(scratch + attention_scratch_floats(head_dim), queries.n);
+  const AttentionTile in_scratch = tile(queries, scratch);
+  if (begin == 0) clear_state(state, queries.n, head_dim);
+  for (int64_t b = begin; b < end; ++b) {
+    ex.kernels_.attend_block(in_scratch, b, block(queries, b), partial);
+    ex.kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
   }
-  call.finish(kernels_, queries, state);
 }
 
-void CpuExecutor::attend_split(const AttentionCall& call) {
-  const int64_t head_dim = call.shape.head_dim;
-  const int64_t n_tasks = call.n_tasks();
-  const int64_t floats = state_floats(call.most_queries(), head_dim);
-  int64_t n_blocks = 0;
-  for (int64_t task = 0; task < n_tasks; ++task) {
-    n_blocks = std::max(n_blocks, call.queries(task).n_blocks());
+void CpuExecutor::AttentionCall::attend_whole(int64_t task, int thread) const {
+  const Queries of_task = queries(task);
+  const int64_t before =
+      attention_scratch_floats(shape.head_dim) + state_floats(of_task.n, shape.head_dim);
+  const AttentionState state = state_at(ex.attention_scratch(thread) + before, of_task.n);
+  attend_in_order(of_task, 0, of_task.n_blocks(), state, thread);
+  finish(of_task, state);
+}
+
+// Computes n blocks of a wave, from `first` on.
+void CpuExecutor::AttentionCall::attend_part(const Wave& wave, int64_t first, int64_t n,
+                                             int thread) const {
+  const Queries of_task = queries(wave.task);
+  const int64_t end = std::min(first + n, of_task.n_blocks());
+  const AttentionState state = state_at(wave.state, of_task.n);
+  const auto kept = [&](int64_t b) {
+    const int64_t before = (b - wave.begin) * state_floats(of_task.n, shape.head_dim);
+    return state_at(wave.partials + before, of_task.n);
+  };
+  AttentionProgress& progress = ex.attention_progress_[static_cast<size_t>(wave.task)];
+  if (progress.n_merged.load(std::memory_order_acquire) == first) {
+    attend_in_order(of_task, first, end, state, thread);
+    progress.n_merged.store(std::max(first, end), std::memory_order_release);
+  } else {
+    const AttentionTile in_scratch = tile(of_task, ex.attention_scratch(thread));
+    for (int64_t b = first; b < end; ++b)
+      ex.kernels_.attend_block(in_scratch, b, block(of_task, b), kept(b));
   }
-  float* states = attention_partials_.as<float>().data();
-  float* partials = states + n_tasks * floats;
-  constexpr int64_t kChunks = kBlocksPerWave / kBlocksPerChunk;
-  for (int64_t wave = 0; wave < n_blocks; wave += kBlocksPerWave) {
-    std::atomic<int64_t> next{0};
-    const auto claim = [&]() -> AttentionCall::Chunk {  // an empty one after the last
-      for (int64_t i = next.fetch_add(1); i < n_tasks * kChunks; i = next.fetch_add(1)) {
-        AttentionCall::Chunk chunk{i / kChunks, call.queries(i / kChunks),
-                                   wave + i % kChunks * kBlocksPerChunk};
-        chunk.end = std::min(chunk.begin + kBlocksPerChunk, chunk.queries.n_blocks());
-        if (!chunk.empty()) return chunk;
-      }
-      return {};
-    };
-    pool_.run([&](int thread) {
-      for (AttentionCall::Chunk chunk = claim(), following; !chunk.empty(); chunk = following) {
-        following = claim();  // before it is needed, so that its first block can be prefetched
-        const AttentionTile tile = call.tile(chunk.queries, attention_scratch(thread));
-        const std::byte* after =
-            following.empty() ? nullptr : call.keys(following.queries, following.begin);
-        for (int64_t b = chunk.begin; b < chunk.end; ++b) {
-          float* memory = partials + (chunk.task * kBlocksPerWave + b - wave) * floats;
-          kernels_.attend_block(tile, b, call.block(chunk.queries, b, chunk.end, after),
-                                state_at(memory, chunk.queries.n));
-        }
-      }
-    });
-    pool_.for_each(n_tasks, 1, [&](int64_t task) {
-      const AttentionCall::Queries queries = call.queries(task);
-      const AttentionState state = state_at(states + task * floats, queries.n);
-      if (wave == 0) clear_state(state, queries.n, head_dim);
-      for (int64_t b = wave; b < std::min(wave + kBlocksPerWave, queries.n_blocks()); ++b) {
-        float* memory = partials + (task * kBlocksPerWave + b - wave) * floats;
-        kernels_.merge_partial(state, state_at(memory, queries.n), queries.first_to_see(b),
-                               queries.n, head_dim);
-      }
-      if (wave + kBlocksPerWave >= n_blocks) call.finish(kernels_, queries, state);
-    });
+  if (progress.n_left.fetch_sub(n, std::memory_order_acq_rel) > n) return;
+  const int64_t wave_end = std::min(wave.end, of_task.n_blocks());
+  for (int64_t b = progress.n_merged.load(std::memory_order_relaxed); b < wave_end; ++b) {
+    ex.kernels_.merge_partial(state, kept(b), of_task.first_to_see(b), of_task.n, shape.head_dim);
+  }
+  if (wave.is_last) finish(of_task, state);
+}
+
+// `n_blocks`: the most blocks of a task.
+void CpuExecutor::AttentionCall::attend_split(int64_t n_blocks) const {
+  const int64_t floats = state_floats(most_queries(), shape.head_dim);
+  float* states = ex.attention_partials_.as<float>().data();
+  float* partials = states + n_tasks() * floats;
+  for (int64_t begin = 0; begin < n_blocks; begin += kBlocksPerWave) {
+    const int64_t n_wave = std::min(kBlocksPerWave, n_blocks - begin);
+    for (int64_t task = 0; task < n_tasks(); ++task) {
+      AttentionProgress& progress = ex.attention_progress_[static_cast<size_t>(task)];
+      progress.n_merged.store(begin, std::memory_order_relaxed);
+      progress.n_left.store(n_wave, std::memory_order_relaxed);
+    }
+    ex.pool_.for_ranges(n_tasks() * n_wave, kBlocksPerChunk,
+                        [&](int64_t i, int64_t end, int thread) {
+                          while (i < end) {
+                            const int64_t task = i / n_wave;
+                            const int64_t first = i % n_wave;
+                            const int64_t n = std::min(end - i, n_wave - first);
+                            const Wave wave{task,
+                                            begin,
+                                            begin + n_wave,
+                                            begin + n_wave == n_blocks,
+                                            states + task * floats,
+                                            partials + task * kBlocksPerWave * floats};
+                            attend_part(wave, begin + first, n, thread);
+                            i += n;
+                          }
+                        });
   }
 }
 
@@ -325,7 +357,7 @@ void CpuExecutor::make_token_tiles(int64_t tokens_per_tile) {
     begin = end;
   }
   // About how long a tile takes: its keys are read once and multiplied for each token.
-  const auto work = [&](const TokenTile& tile) {
+  const auto work = [&](const TokenRange& tile) {
     return (tile.end - tile.begin + 1) * (inputs_.positions[static_cast<size_t>(tile.end - 1)] + 1);
   };
   std::ranges::sort(token_tiles_, {}, work);
@@ -338,27 +370,27 @@ Activation CpuExecutor::attention(const Activation& q, const Activation& k, cons
   Activation out = allocate(q.rows(), q.cols());
   const int64_t heads_per_task = std::min(shape.n_heads / shape.n_kv_heads, kAttentionQueries);
   make_token_tiles(kAttentionQueries / heads_per_task);
-  const AttentionCall call{shape, storage, layer, inputs_, token_tiles_, data(q), data(out)};
-  append(call, data(k), data(v));
+  const AttentionCall call{*this, shape, storage, layer, inputs_, token_tiles_, data(q), data(out)};
+  call.append(data(k), data(v));
 
   const int64_t n_tasks = call.n_tasks();
   int64_t n_query_blocks = 0;
   int64_t most_blocks = 0;  // of a task
-  for (const TokenTile& tile : token_tiles_) {
+  for (const TokenRange& tile : token_tiles_) {
     const int64_t last = inputs_.positions[static_cast<size_t>(tile.end - 1)];
     const int64_t n_blocks = last / kKvBlock + 1;
     n_query_blocks += n_blocks * (tile.end - tile.begin) * shape.n_heads;
     most_blocks = std::max(most_blocks, n_blocks);
   }
   if (pool_.size() == 1 || n_query_blocks <= kFewQueryBlocks) {
-    for (int64_t task = 0; task < n_tasks; ++task) attend_whole(call, task, 0);
+    for (int64_t task = 0; task < n_tasks; ++task) call.attend_whole(task, 0);
   } else if (n_tasks < kTasksPerThread * pool_.size() && most_blocks > kBlocksPerChunk) {
-    attend_split(call);
+    call.attend_split(most_blocks);
   } else {
     std::atomic<int64_t> next{n_tasks};  // the longest tasks go first, and short ones fill the gaps
     pool_.run([&](int thread) {
       for (int64_t i = next.fetch_sub(1) - 1; i >= 0; i = next.fetch_sub(1) - 1) {
-        attend_whole(call, i, thread);
+        call.attend_whole(i, thread);
       }
     });
   }

@@ -30,7 +30,7 @@ uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized, DType pro
   if (cols == 0) return 0;
   if (is_quantized) return static_cast<uint64_t>(quantized_activations_bytes(n_tokens, cols));
   if (n_tokens == 1 && products == DType::kF32) return 0;
-  return static_cast<uint64_t>(packed_tokens_floats(n_tokens, cols)) * sizeof(float);
+  return static_cast<uint64_t>(packed_tokens_floats(products, n_tokens, cols)) * sizeof(float);
 }
 
 // Half of a core's second-level cache, which holds the tokens too: a quarter of a MiB to a MiB.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -67,12 +68,17 @@ class CpuExecutor final : public Executor {
     PackedWeight packed{};        // of a quantised type, unless it stays in the file
     std::vector<float> vector{};  // WeightUse::kVector
   };
-  // Tokens [begin, end) of one sequence that attention takes together.
-  struct TokenTile {
+  // Tokens [begin, end).
+  struct TokenRange {
     int64_t begin;
     int64_t end;
   };
   struct AttentionCall;
+  // How far a wave of a task is. Threads that work on other tasks have other cache lines.
+  struct alignas(64) AttentionProgress {
+    std::atomic<int64_t> n_merged{0};  // the first so many blocks of the task are in its state
+    std::atomic<int64_t> n_left{0};    // blocks of the wave that are not computed yet
+  };
 
   // Elements that one thread computes in about the time that it takes to wake another one.
   static constexpr int64_t kElementsPerThread = 8192;
@@ -106,11 +112,12 @@ class CpuExecutor final : public Executor {
   const float* input_of(const LinearInput& input, const Weight& weight);
   Activation quantize(const Activation& x);
   Activation pack(const Activation& x, DType products);
-  // Groups [begin, end), and where their results go: output r of token t to
+  // Groups [begin, end) for some tokens, and where the results go: output r of token t to
   // y[t * y_stride + r - first_row].
   struct GroupRange {
     int64_t begin;
     int64_t end;
+    TokenRange tokens;
     float* y;
     int64_t y_stride;
     int64_t first_row;  // of a group, `begin` or one before it
@@ -123,14 +130,12 @@ class CpuExecutor final : public Executor {
   void linear_in_file(const LoadedWeight& weight, LinearTask task, const GroupRange& groups,
                       int thread);
   bool is_quantized_weight(const Weight& weight) const;
-  DType products_of(const Weight& weight) const;  // of a weight of floats
+  bool is_packed_late(const Weight& weight) const;  // it stays in the file: linear_in_file
+  DType products_of(const Weight& weight) const;    // of a weight of floats
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
 
   void make_token_tiles(int64_t tokens_per_tile);
-  void append(const AttentionCall& call, const float* k, const float* v);
-  void attend_whole(const AttentionCall& call, int64_t task, int thread);
-  void attend_split(const AttentionCall& call);
 
   const Isa& isa_;
   const Kernels& kernels_;
@@ -141,14 +146,15 @@ class CpuExecutor final : public Executor {
   ActivationArena arena_;
   std::vector<LoadedWeight> weights_;
   std::vector<RopeAngles> rope_tables_;
-  std::vector<TokenTile> token_tiles_;
-  int64_t widest_ = 1;       // columns of an activation, results of heads aside
-  int64_t widest_head_ = 1;  // and of those
+  std::vector<TokenRange> token_tiles_;  // of one sequence each, which attention takes together
+  int64_t widest_ = 1;                   // columns of an activation, results of heads aside
+  int64_t widest_head_ = 1;              // and of those
   const int64_t linear_scratch_floats_;
   AlignedBuffer linear_scratch_;      // [threads, linear_scratch_floats_]
   AlignedBuffer packing_scratch_;     // [threads], a group of the widest weight in the file each
   AlignedBuffer attention_scratch_;   // [threads, attention_floats_]
   AlignedBuffer attention_partials_;  // of attend_split, for any number of its tasks
+  std::vector<AttentionProgress> attention_progress_;  // of these tasks
   int64_t attention_floats_ = 0;
   std::unique_ptr<GradientOps> gradients_;
 };

@@ -41,10 +41,11 @@ struct FloatLinearTask {
 };
 // Tokens that threads pack together: whole tiles of every instruction set.
 inline constexpr int64_t kFloatTokenGrain = 24;
-// Floats that n_tokens of `cols` columns take, packed; with products of bf16, of which two lie in
-// a float, at most as many.
-constexpr int64_t packed_tokens_floats(int64_t n_tokens, int64_t cols) {
-  return n_tokens * ((cols + 15) / 16 * 16);
+// Floats that n_tokens of `cols` columns take, packed for products of f32, or of bf16, of which two
+// lie in a float.
+constexpr int64_t packed_tokens_floats(DType products, int64_t n_tokens, int64_t cols) {
+  const int64_t step = products == DType::kBF16 ? 32 : 16;
+  return n_tokens * ((cols + step - 1) / step * 16);
 }
 
 // Elements of a block of block_largest.
