@@ -45,6 +45,28 @@ TEST(ActivationArena, HoldsWhatWasReservedInAnyOrder) {
   }
 }
 
+// So that threads find the lines that they wrote. Small ranges get the lowest free memory.
+TEST(ActivationArena, GivesTheMemoryOfTheSameSizeWithinAStep) {
+  constexpr int64_t kLarge = kMiB / sizeof(float);
+  constexpr int64_t kSmall = 100;
+  ActivationArena arena;
+  arena.reserve(4, 2 * kMiB, 2 * kMiB);
+  const int32_t all_along = arena.take(kSmall);
+  const auto where = [&](int64_t n_floats) {  // the place of a range that is given back at once
+    const int32_t id = arena.take(n_floats);
+    arena.give(id);
+    return arena.data(id);
+  };
+  const float* const of_two = where(2 * kLarge);
+  const float* const of_one = where(kLarge);
+  EXPECT_NE(of_one, of_two);
+  EXPECT_EQ(where(2 * kLarge), of_two);
+  EXPECT_EQ(where(kLarge), of_one);
+  EXPECT_EQ(where(kSmall), where(kSmall / 2));
+  arena.give(all_along);
+  EXPECT_EQ(where(kLarge), where(2 * kLarge));  // the step has ended, and all is free
+}
+
 TEST(ActivationArena, KeepsItsMemoryWhenMoreCannotBeHad) {
   ActivationArena arena;
   arena.reserve(3, kMiB, kMiB);
