@@ -27,11 +27,8 @@
 //    A thread that computes the block after the last merged one merges it at once, as
 //    attend_whole does. Thread 1 finds that blocks 0 to 15 of task 1 are not merged yet. So it
 //    keeps the partials of the others, each in memory of its own, and whichever thread computes the
-//    last block of a task merges what was kept, in order of position. Partials that are kept are
-//    rare, which matters where the threads' cores share no cache: one core writes them, and
-//    the other one reads them. A wave has at most 64 blocks of each task, which are 4,096
-//    positions, and the next wave uses the same memory, so the memory of partials does not grow
-//    with the context.
+//    last block of a task merges what was kept, in order of position. A wave has at most 64 blocks
+//    of each task (4,096 positions), and the next wave uses the same memory.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -184,12 +181,14 @@ struct CpuExecutor::AttentionCall {
       return i;
     }
   };
+  // The tasks of a head follow one another, so that its keys stay in the caches, and so that half
+  // of the tasks are half of the work when some sequences have few queries.
   Queries queries(int64_t task) const {
     Queries result;
     const int64_t part = task % tasks_per_group();
-    result.kv_head = task / tasks_per_group() % shape.n_kv_heads;
-    const TokenRange& tile =
-        tiles[static_cast<size_t>(task / tasks_per_group() / shape.n_kv_heads)];
+    const int64_t tile_of_all = task / tasks_per_group();
+    result.kv_head = tile_of_all / std::ssize(tiles);
+    const TokenRange& tile = tiles[static_cast<size_t>(tile_of_all % std::ssize(tiles))];
     result.sequence = inputs.sequences[static_cast<size_t>(tile.begin)];
     const int64_t first = result.kv_head * group() + part * heads_per_task();
     const int64_t last = std::min(first + heads_per_task(), (result.kv_head + 1) * group());
@@ -387,7 +386,7 @@ Activation CpuExecutor::attention(const Activation& q, const Activation& k, cons
   } else if (n_tasks < kTasksPerThread * pool_.size() && most_blocks > kBlocksPerChunk) {
     call.attend_split(most_blocks);
   } else {
-    std::atomic<int64_t> next{n_tasks};  // the longest tasks go first, and short ones fill the gaps
+    std::atomic<int64_t> next{n_tasks};  // of each head, the longest tasks go first
     pool_.run([&](int thread) {
       for (int64_t i = next.fetch_sub(1) - 1; i >= 0; i = next.fetch_sub(1) - 1) {
         call.attend_whole(i, thread);
