@@ -101,7 +101,7 @@ class Server:
         return int(line.split()[1]) * 1024 / 1e6
 
     def states(self) -> dict[str, str]:
-        """ "loaded", "unloaded" and so on, by the model's name."""
+        """By the name of each model: loaded, unloaded and so on."""
         models = self.get("/v1/models")[1]["data"]
         return {model["id"]: model["status"]["value"] for model in models}
 
