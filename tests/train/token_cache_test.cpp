@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -84,8 +85,12 @@ TEST_F(TokenCache, IsMadeAnewWhenItIsDamaged) {
   const size_t n = whole.size();
   std::vector<std::string> damaged = {"", whole.substr(0, 100), whole.substr(0, n - 1),
                                       whole.substr(0, n / 2), whole + "x"};
-  // Bytes of the header, begins, ids, learned.
-  for (const size_t at : {3UL, 20UL, 90UL, 150UL, 158UL, 166UL, 200UL, n / 2, n - 1}) {
+  // Bytes of the header, begins, ids, learned. The header begins with its length.
+  uint64_t n_header = 0;
+  std::memcpy(&n_header, whole.data(), sizeof(n_header));
+  const size_t begins = sizeof(n_header) + n_header;
+  ASSERT_LT(begins + 16, n / 2);
+  for (const size_t at : {3UL, 20UL, 90UL, 150UL, 200UL, begins, begins + 9, n / 2, n - 1}) {
     damaged.push_back(whole);
     damaged.back()[at] ^= 1;
   }
