@@ -36,7 +36,7 @@ struct Handles {
   }
 };
 
-// Whoever takes the body.
+// What on_body() needs, and what it says.
 struct Taker {
   CURL* easy;
   const std::function<bool(const HttpHead& head, std::string_view part)>& take;

@@ -66,8 +66,8 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
   const bool in_file = std::ranges::any_of(
       projections, [&](const Projection& p) { return is_packed_late(p.weight); });
   const int64_t n_parts = in_file ? 1 : n_token_parts(x.rows(), pool_.size());
-  // Parts begin between tiles of tokens.
-  int64_t grain = input.quantized.rows() > 0 ? kTokensPerQuantizer : kFloatTokenGrain;
+  int64_t grain = 1;  // parts begin between the tiles of tokens of all kinds of input
+  if (input.quantized.rows() > 0) grain = std::lcm(grain, kTokensPerQuantizer);
   if (input.packed.rows() > 0 || input.packed_pairs.rows() > 0)
     grain = std::lcm(grain, kFloatTokenGrain);
   const int64_t n_ranges =
