@@ -30,8 +30,9 @@ struct HttpRequest {
   std::string path;    // begins with '/'; %XX replaced, without the query
   std::string query;   // what follows '?', as it was sent
   HttpHeaders headers;
-  std::string body;    // chunks joined
-  std::string remote;  // the peer's address, without its port
+  std::string body;       // chunks joined
+  std::string remote;     // the peer's address, without its port
+  bool is_local = false;  // the peer is a program of this machine
 
   // The value of the first header of that name; "" when there is none.
   std::string_view header(std::string_view name) const;

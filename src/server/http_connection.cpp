@@ -56,6 +56,7 @@ void HttpConnection::next_request() {
   parser_.reset();
   request_ = {};
   request_.remote = remote_;
+  request_.is_local = is_loopback(remote_) || remote_ == socket_.own_address();
   n_early_bytes_ = n_answer_bytes_ = 0;
   status_ = 0;
   waits_since_ = Clock::now();

@@ -39,7 +39,7 @@ HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& option
   const std::string_view host = request.header("Host");
   const bool has_host = std::ranges::any_of(
       request.headers, [](const auto& field) { return same_name(field.first, "Host"); });
-  const bool is_local_program = !has_host && is_loopback(request.remote);
+  const bool is_local_program = !has_host && request.is_local;
   if (!is_local_program && !is_host_allowed(host, options))
     return {403, "this server does not answer to this Host: add the name to its allowed hosts"};
   if (!is_origin_allowed(request.header("Origin"), host, options))

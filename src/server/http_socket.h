@@ -32,6 +32,11 @@ class HttpSocket {
     const auto endpoint = socket_.remote_endpoint(error);
     return error ? "" : endpoint.address().to_string();
   }
+  std::string own_address() const {
+    ErrorCode error;
+    const auto endpoint = socket_.local_endpoint(error);
+    return error ? "" : endpoint.address().to_string();
+  }
 
   template <typename Handler>
   void handshake(Handler&& handler) {

@@ -4,10 +4,26 @@
 //   data: {"index":0, "content":"The", "tokens":[504], "stop":false, …}
 //   data: {"index":0, "content":"", "tokens":[], "stop":true, "stop_type":"limit", "timings":{…},
 //   …}
+#include <fmt/format.h>
+
 #include "server/openai_shapes.h"
 
 namespace limpid {
 namespace {
+
+constexpr size_t kMostToldBiases = 32 << 10;  // of all answers to a request
+
+// Each answer repeats the settings. So a request of 200 KB, with 16,000 biases for 512 prompts,
+// would ask for 350 MB, which take 4 GB while they are made.
+void check_biases(const RequestSettings& settings, size_t n_prompts) {
+  const size_t n = settings.generation.sampler.logit_bias.size();
+  if (n * n_prompts > kMostToldBiases)
+    throw ApiError(400,
+                   fmt::format("logit_bias has {} tokens, and there are {} prompts: each answer "
+                               "repeats them, and all together have at most {}",
+                               n, n_prompts, kMostToldBiases),
+                   "logit_bias");
+}
 
 const char* stop_type(StopReason reason) {
   if (reason == StopReason::kEndOfText) return "eos";
@@ -23,6 +39,7 @@ class LlamaShape final : public AnswerShape {
         model_(call.served.name),
         n_ctx_(call.served.n_ctx()),
         tokenizer_(call.served.tokenizer_or_null()) {
+    check_biases(settings, prompts.size());
     for (const auto& prompt : prompts)
       choices_.push_back({call.served.model.decode(prompt, true), std::ssize(prompt)});
   }

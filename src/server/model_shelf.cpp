@@ -9,6 +9,7 @@
 #include "server/model_shelf.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -26,6 +27,20 @@ ApiError unknown_model(std::string_view name) {
 
 ApiError not_loaded(const std::string& name) {
   return {400, "the model '" + name + "' is not loaded", "model"};
+}
+
+// Why loading failed, as clients may know it. The messages are about files of the server, and no
+// request is to blame for them. A lack of memory may pass, and keeps its kind.
+std::exception_ptr load_failure(const std::string& name) {
+  try {
+    throw;
+  } catch (const ResourceError&) {
+    return std::current_exception();
+  } catch (const std::bad_alloc&) {
+    return std::current_exception();
+  } catch (...) {
+    return std::make_exception_ptr(ApiError(500, "the model '" + name + "' cannot be loaded"));
+  }
 }
 
 }  // namespace
@@ -266,7 +281,7 @@ void ModelShelf::load(Place& place, std::unique_lock<std::mutex>& lock) {
     if (place.adapters) model->adapters = place.adapters;
     props = std::make_shared<const Json>(model_props(*model));
   } catch (...) {
-    error = std::current_exception();
+    error = load_failure(place.card.name);
   }
   lock.lock();
   place.has_failed = error != nullptr;

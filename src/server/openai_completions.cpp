@@ -3,6 +3,8 @@
 // null: the model predicts each token from those before it, and nothing is before the first. Tests
 // of language models use it: the probability of "Paris" after "The capital of France is" is read
 // off the prompt, and nothing is generated ("max_tokens": 0).
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -55,6 +57,25 @@ class TokenPlaces {
   std::string begun_;     // bytes of one that is not
 };
 
+constexpr size_t kMostPromptLogprobs = 3'000'000;  // in one answer: 100 MB, made in 500 MB
+
+// Each choice repeats those of its prompt. So a request of 20 KB, with 64 choices of each of 8
+// prompts, would ask for gigabytes.
+void check_prompt_logprobs(const RequestSettings& settings,
+                           const std::vector<std::vector<TokenId>>& prompts) {
+  size_t n_tokens = 0;
+  for (const auto& prompt : prompts) n_tokens += prompt.size();
+  const auto n_each = static_cast<size_t>(1 + settings.n_top_logprobs);
+  const size_t n = n_tokens * n_each * static_cast<size_t>(settings.n_choices);
+  if (settings.wants_prompt_logprobs() && n > kMostPromptLogprobs)
+    throw ApiError(400,
+                   fmt::format("logprobs of the echoed prompts would be {} in all choices, and at "
+                               "most {} fit in an answer: ask for fewer of them, or for fewer "
+                               "prompts or choices",
+                               n, kMostPromptLogprobs),
+                   "logprobs");
+}
+
 class CompletionShape final : public OpenAiShape {
  public:
   CompletionShape(const ApiCall& call, const RequestSettings& settings,
@@ -63,6 +84,7 @@ class CompletionShape final : public OpenAiShape {
         tells_prompt_(settings.wants_prompt_logprobs()),
         tokenizer_(call.served.tokenizer_or_null()),
         n_each_(static_cast<size_t>(settings.n_choices)) {
+    check_prompt_logprobs(settings, prompts);
     for (const auto& prompt : prompts) {
       if (settings.echo) echoes_.push_back(call.served.model.decode(prompt));
       TokenPlaces places(tokenizer_);

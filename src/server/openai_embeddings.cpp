@@ -59,6 +59,12 @@ EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
   return settings;
 }
 
+// Ollama answers such a request with no vectors: it only wants the model to be loaded.
+bool has_no_input(const JsonField& body) {
+  const auto input = body.find("input");
+  return !input || input->json() == "" || input->json() == Json::array();
+}
+
 // The first tokens of a text. A model that was trained with an end of the text still gets it:
 // where the last token is the embedding, it would be another one without.
 void truncate(std::vector<TokenId>& text, size_t n_most, const TokenizerSpec& spec) {
@@ -142,9 +148,11 @@ class EmbeddingsInProgress {
 
 void embeddings(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  const JsonField input = body.required("input");
   const EmbeddingSettings settings =
       read_embedding_settings(body, style_of(call.request.path), call);
+  if (settings.style == ApiStyle::kOllama && has_no_input(body))
+    return call.send({{"model", call.served.name}, {"embeddings", Json::array()}});
+  const JsonField input = body.required("input");
   auto texts = read_prompts(call.served, input, "text");
   for (std::vector<TokenId>& text : texts) {
     if (settings.n_most)

@@ -62,8 +62,6 @@ const PlainField kPlain[] = {
     {{"ignore_eos"}, kLocal, &SamplerOptions::ignore_eos},
     {{"max_tokens"}, kMessagesApi, &GenerationOptions::n_predict, 0, kMostTokensOfField},
     {{"max_output_tokens"}, kResponsesApi, &GenerationOptions::n_predict, 0, kMostTokensOfField},
-    // Ollama also takes -1 (no limit) and -2 (until the context is full).
-    {{"num_predict"}, kOllamaOptionsApi, &GenerationOptions::n_predict, -2, kMostTokensOfField},
     {{"num_keep"}, kOllamaOptionsApi, &GenerationOptions::n_keep, -1, kMostTokensOfField},
     {{"n_keep"}, kLlamaApi, &GenerationOptions::n_keep, -1, kMostTokensOfField},
     {{"post_sampling_probs"}, kLlamaApi, &GenerationOptions::logprobs_after_sampling},
@@ -111,8 +109,8 @@ void read_plain(const PlainField& row, const JsonField& field, RequestSettings& 
       row.member);
 }
 
-// llama-server's -1, which LM Studio's clients send too, leaves the limit that the server was
-// started with.
+// llama-server's -1, which is also Ollama's default, and which LM Studio's clients send, leaves the
+// limit that the server was started with.
 void read_llama_n_predict(const JsonField& field, FieldTarget target) {
   if (field.json() != -1)
     target.settings.generation.n_predict = field.integer(-2, kMostTokensOfField);
@@ -231,6 +229,7 @@ const ReadFields kRead[] = {
     {{"stream_options"}, kOpenAi | kResponsesApi, read_stream_options},
     {{"max_tokens", "n_predict"}, kLocal, read_llama_n_predict},
     {{"max_completion_tokens"}, kChatApi, read_llama_n_predict},
+    {{"num_predict"}, kOllamaOptionsApi, read_llama_n_predict},
     {{"penalize_newline"}, kOllamaOptionsApi, read_penalize_newline},
     {{"tfs_z"}, kFree, read_tfs_z},
     {{"stop"}, kFree, read_stop},
@@ -261,6 +260,8 @@ const ReadFields kRead[] = {
     {{"options"}, kOllamaApi, expect_object},
     {{"num_ctx"}, kOllamaOptionsApi, expect_number},
     {{"raw"}, kGenerateApi, expect_boolean},
+    // A prompt that is too long is refused with both values, and without one.
+    {{"truncate"}, kOllamaApi, expect_boolean},
     // What read_settings() compares with another field.
     {{"best_of"}, kCompletionsApi, leave_to_endpoint},
     // What has no effect on the text of the answer.
@@ -314,7 +315,7 @@ const RefusedFields kRefused[] = {
     {{"context_management"}, kMessagesApi, {R"({"edits":[]})"}},
     {{"container", "mcp_servers", "output_config", "output_format"}, kMessagesApi},
     {{"suffix"}, kCompletionsApi | kOllamaApi},
-    {{"template", "context", "images", "truncate"}, kOllamaApi},
+    {{"template", "context", "images"}, kOllamaApi},
     {{"prompt", "system", "raw"}, kOllamaChatApi},
     {{"messages"}, kGenerateApi},
     {{"post_sampling_probs"}, kOpenAi},

@@ -3,6 +3,7 @@
 //   {"instances": [{"@requestFormat": "chatCompletions", "messages": […]}, …]}
 //   {"predictions": [{"id": "chatcmpl-…", "choices": […]}, …]}
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "server/api.h"
@@ -11,6 +12,7 @@ namespace limpid {
 namespace {
 
 constexpr size_t kMostInstances = 64;
+constexpr size_t kMostBytes = 64 << 20;  // of all answers, as text
 
 struct Format {
   std::string_view name;
@@ -52,6 +54,10 @@ class Predictions {
     reply->send({200, "application/json", dump_json({{"predictions", std::move(answers_)}})});
   }
 
+  // Whether an answer of so many bytes may be kept beside those that came before. All of them are
+  // in memory until the last one is there.
+  bool has_room_for(size_t n_bytes) { return (n_bytes_ += n_bytes) <= kMostBytes; }
+
   void add_on_gone(std::function<void()> callback) {
     const std::lock_guard lock(mutex_);
     if (n_left_ > 0) on_gone_.push_back(std::move(callback));
@@ -66,6 +72,7 @@ class Predictions {
   }
 
  private:
+  std::atomic<size_t> n_bytes_ = 0;
   std::mutex mutex_;  // guards what follows
   std::shared_ptr<HttpReply> reply_;
   std::vector<Json> answers_;
@@ -86,7 +93,9 @@ class InstanceReply final : public HttpReply {
 
   void send(HttpAnswer answer) override {
     if (std::exchange(has_answer_, true)) return;
-    all_->take(index_, Json::parse(answer.body, nullptr, false));
+    all_->take(index_, all_->has_room_for(answer.body.size())
+                           ? Json::parse(answer.body, nullptr, false)
+                           : error_json(ApiStyle::kOpenAi, too_large()));
   }
   void begin_stream(HttpAnswer /*answer*/) override {}  // "stream" is refused
   bool write(std::string_view /*chunk*/) override { return false; }
@@ -94,6 +103,10 @@ class InstanceReply final : public HttpReply {
   void on_gone(std::function<void()> callback) override { all_->add_on_gone(std::move(callback)); }
 
  private:
+  static ApiError too_large() {
+    return {400, "the answers are too large together: send fewer instances at a time", "instances"};
+  }
+
   const std::shared_ptr<Predictions> all_;
   const size_t index_;
   bool has_answer_ = false;  // set by one thread at a time

@@ -37,5 +37,42 @@ TEST(GenerationService, ARequestThatNeverRanLeavesTheTextOfASlot) {
   EXPECT_FALSE(service.slots()[0].is_running);
 }
 
+// A sampler that counts how many sequences have one.
+class CountedSampler final : public Sampler {
+ public:
+  explicit CountedSampler(std::shared_ptr<int> n_living) : n_living_(std::move(n_living)) {
+    ++*n_living_;
+  }
+  ~CountedSampler() override { --*n_living_; }
+  std::shared_ptr<Sampler> clone() const override {
+    return std::make_shared<CountedSampler>(n_living_);
+  }
+  std::string_view name() const override { return "counted"; }
+  void apply(Candidates& /*candidates*/, const SamplerContext& /*context*/) override {}
+
+ private:
+  std::shared_ptr<int> n_living_;
+};
+
+TEST(GenerationService, AChoiceThatHasEndedKeepsNothing) {
+  const auto n_living = std::make_shared<int>(0);
+  std::vector<int> n_at_ends;
+  std::promise<void> ended;
+  GenerationRequest request;
+  request.prompt = {'a'};
+  GenerationOptions options = saying("hi");
+  options.sampler.custom.push_back(std::make_shared<CountedSampler>(n_living));
+  request.choices = {options, options, options};
+  request.on_token = [](const TokenEvent&) {};
+  request.on_end = [&](const TokenEvent&, const GenerationResult&, const std::exception_ptr&) {
+    n_at_ends.push_back(*n_living);
+    if (n_at_ends.size() == 3) ended.set_value();
+  };
+  GenerationService service(open_tiny(), {.n_parallel = 1});
+  service.submit(std::move(request));
+  ended.get_future().wait();
+  EXPECT_EQ(n_at_ends, (std::vector{4, 3, 2}));  // one of them is that of the options
+}
+
 }  // namespace
 }  // namespace limpid::testing

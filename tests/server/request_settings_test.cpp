@@ -181,7 +181,7 @@ TEST(RequestSettings, TakesNeutralValuesOfEachApi) {
         std::tuple(kMessagesApi, R"({"context_management": {"edits": []}})",
                    R"({"context_management": {"edits": [{}]}})"),
         std::tuple(kLlamaApi, R"({"t_max_predict_ms": -1})", R"({"t_max_predict_ms": 5})"),
-        std::tuple(kOllamaChatApi, R"({"truncate": false})", R"({"truncate": true})"),
+        std::tuple(kOllamaChatApi, R"({"truncate": true})", R"({"truncate": 1})"),
         std::tuple(kCompletionsApi, R"({"metadata": {}})", R"({"metadata": {"a": "b"}})"),
         std::tuple(kChatApi, R"({"stream_options": {"continuous_usage_stats": false}})",
                    R"({"stream_options": {"continuous_usage_stats": true}})")}) {

@@ -243,6 +243,9 @@ class OneServer(WithServer):
             ):
                 body = {"prompt": "the", "ignore_eos": True, **asked}
                 self.assertEqual(server.post("/completion", body)[1]["tokens_predicted"], n)
+        with Server("-n", 3, "--ignore-eos") as server:
+            body = {"prompt": "the", "stream": False, "options": {"num_predict": -1}}
+            self.assertEqual(server.post("/api/generate", body)[1]["eval_count"], 3)
 
     def test_slots_can_say_that_none_is_free(self):
         with Server("-np", 1, "--context-shift") as server:
@@ -299,6 +302,13 @@ class Predict(WithServer):
         )
         self.assertEqual(second["tokens_predicted"], 3)
         self.assertEqual(third["error"]["param"], "messages")
+
+    def test_its_answers_have_a_limit_together(self):
+        n = 1_200_000  # 27 MB of JSON
+        text = {"@requestFormat": "tokenize", "content": "a" * n, "with_pieces": True}
+        told = self.server.post("/predict", {"instances": [text] * 3})[1]["predictions"]
+        self.assertEqual([len(one["tokens"]) for one in told[:2]], [n, n])
+        self.assertEqual(told[2]["error"]["param"], "instances")
 
     def test_refuses_what_it_cannot_do(self):
         chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 3}

@@ -134,6 +134,14 @@ class Fields(WithServer):
         self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"], 0)
         self.assertLess(usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"])
 
+    def test_answers_do_not_repeat_without_a_limit(self):
+        body = {"prompt": ["the"] * 100, "n_predict": 1, "logit_bias": [[65, 0.5]] * 1400}
+        self.refuse("/completion", body, "logit_bias")
+        self.accept("/completion", {**body, "prompt": ["the"] * 2})
+        body = {"prompt": [[65] * 400] * 8, "max_tokens": 1, "echo": True, "logprobs": 20}
+        self.refuse("/v1/completions", {**body, "n": 64}, "logprobs")
+        self.refuse("/v1/completions", body, "prompt")  # longer than the context
+
     def test_tells_where_tokens_are_in_the_text(self):
         def ids(text: str) -> list[int]:
             return self.server.post("/tokenize", {"content": text})[1]["tokens"]
@@ -290,6 +298,8 @@ class Ollama(WithServer):
         self.refuse(*embed(options={"num_ctx": 257}), "options.num_ctx")
         self.refuse(*embed(keep_alive={}), "keep_alive")
         self.assertIn("text without tokens", self.refuse(*embed(input=[[]]), "input"))
+        for nothing in ("", [], None):
+            self.assertEqual(self.accept(*embed(input=nothing))["embeddings"], [])
         for path in ("/api/embed", "/v1/embeddings", "/tokenize", "/detokenize", "/explain"):
             self.refuse(path, {"input": "a", "answer": "a", "model": 5}, "model")
 

@@ -40,6 +40,16 @@ class SeveralModels(unittest.TestCase):
         self.assertEqual(server.states()["third"], "unloaded")
         self.assertIn("broken is left out", "".join(server.log))
 
+    def test_a_model_that_cannot_be_loaded_is_not_the_fault_of_a_request(self):
+        server = self.serve()
+        path = self.folder / "first.gguf"
+        kept = path.rename(self.folder / "first.kept")
+        status, answer = server.post("/v1/completions", GREEDY)
+        kept.rename(path)
+        self.assertEqual((status, answer["error"]["type"]), (500, "server_error"))
+        self.assertNotIn(str(self.folder), str(answer))
+        self.assertEqual(server.post("/v1/completions", GREEDY)[0], 200)
+
     def test_predict_answers_with_one_model(self):
         server = self.serve()
         asked = {"@requestFormat": "completion", "model": "second", **GREEDY}
