@@ -47,7 +47,10 @@ void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte>
   ByteReader reader(path, bytes);
   const auto longest = reader.number<int32_t>("max_token_length");
   if (longest < 1 || longest > kLongestToken) {
-    reader.fail(0, "max_token_length", "{} is not from 1 to {}", longest, kLongestToken);
+    reader.fail(0, "max_token_length",
+                "{} is not from 1 to {}; this is not a tokenizer: name a tokenizer.json, "
+                "tokenizer.model, *.tiktoken, vocab.json or llama2.c's tokenizer.bin",
+                longest, kLongestToken);
   }
   std::vector<std::string> tokens;
   std::vector<double> scores;

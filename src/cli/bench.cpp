@@ -11,6 +11,7 @@
 #include "cli/bench.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "cli/command.h"
@@ -171,6 +172,9 @@ std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
   const int64_t least = std::ranges::min(lengths);
   LIMPID_CHECK(ArgumentError, least >= 0, "{} {}: a number of tokens cannot be negative", flag,
                least);
+  const int64_t most = std::ranges::max(lengths);
+  LIMPID_CHECK(ArgumentError, most <= std::numeric_limits<int32_t>::max(),
+               "{} {}: no context holds so many tokens", flag, most);
   return lengths;
 }
 

@@ -113,7 +113,8 @@ class LocalPartner final : public ChatPartner {
   Chat chat_;
 };
 
-bool stdin_is_closed() { return fcntl(STDIN_FILENO, F_GETFD) < 0; }
+// main.cpp has put something that cannot be read in the place of a closed one.
+bool stdin_is_closed() { return (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY; }
 
 // `limpid chat -p 'What does it do?' < square.c` sends one message:
 //
@@ -174,11 +175,11 @@ Introduced local_partner(const ChatFlags& values, const std::optional<std::strin
   const LanguageModel model = open_language_model(
       values.model, values.template_file.empty() ? "" : read_text(values.template_file));
   engine_of(model)->tokenizer();  // throws without one
+  const std::string& path = engine_of(model)->checkpoint().path;
   LIMPID_CHECK(UnsupportedError, !model.chat_template().empty(),
                "{} carries no chat template; give one with --chat-template-file, or continue plain "
                "text with limpid run",
-               values.model.model);
-  const std::string& path = engine_of(model)->checkpoint().path;
+               path);
   const NamedModel* named = named_model_at(path);
   const std::string sampling =
       choose_sampler(values.generation.given_settings, model, named, chat.generation.sampler);

@@ -108,11 +108,21 @@ void Conversation::take(const Turn& turn) {
 }
 
 void Conversation::answer(const std::function<GenerationResult(const ShowPiece&)>& ask) {
-  const GenerationResult result = ask([this](std::string_view piece) {
+  bool has_begun = false;
+  const auto show = [&](std::string_view piece) {
     if (options_.json) return;
+    has_begun = true;
     write_out(piece);
     flush_out();
-  });
+  };
+  GenerationResult result;
+  try {
+    result = ask(show);
+  } catch (...) {
+    if (has_begun) write_out("\n");  // the error gets a line of its own
+    flush_out();
+    throw;
+  }
   write_out(options_.json ? dump_json(to_json(result, options_.tells_ids)) + "\n" : "\n");
   flush_out();
   if (options_.timings) print_timings({&result, 1});

@@ -129,7 +129,10 @@ void check_out(const ConvertFlags& values, Layout layout, const Checkpoint& chec
   const OpenOptions& options = values.model.options;
   const std::array inputs = {values.importance, options.tokenizer_path, options.config};
   check_not_an_input(values.out, inputs);
-  if (layout == Layout::kGguf) return check_is_gguf_or_new(values.out);
+  if (layout == Layout::kGguf) {
+    check_is_gguf_or_new(values.out);
+    return check_writable(values.out);
+  }
   const std::string found = model_file_in(values.out);
   LIMPID_CHECK(ArgumentError, found.empty(),
                "{} belongs to a model that is there already: name another folder, or remove it",
@@ -185,7 +188,8 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
   if (!values.model.options.tokenizer_path.empty())
     check_tokenizer_fits(*checkpoint, tokenizer_spec_from(*checkpoint));
   const bool is_file = options.layout == Layout::kGguf;
-  const NewFolder folder(values.out);
+  // With the deepest folder of any layout, which is that of an embedding model.
+  const NewFolder folder((std::filesystem::path(values.out) / "1_Pooling").string());
   std::optional<FolderLock> lock;  // before the check, so that two commands do not both pass it
   if (!is_file) {
     make_folder(values.out);

@@ -148,7 +148,7 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
     if (option == nullptr) {  // --ctx_size means --ctx-size, as in llama.cpp
       std::string other = name;
       std::ranges::replace(other, '_', '-');
-      if (find_option(app, other) == nullptr)  // --n-embd means --n_embd
+      if (name.starts_with("--") && find_option(app, other) == nullptr)  // --n-embd means --n_embd
         std::replace(other.begin() + 2, other.end(), '-', '_');
       option = find_option(app, other);
       if (option == nullptr) fail_unknown(app, command, name);

@@ -70,7 +70,8 @@ class PartialFile {
 
  private:
   void check(bool good) const {
-    LIMPID_CHECK(ResourceError, good, "cannot write {}: {}", path_, std::strerror(errno));
+    const char* then = errno == ENOSPC ? "; free some space, then run the same again to go on" : "";
+    LIMPID_CHECK(ResourceError, good, "cannot write {}: {}{}", path_, std::strerror(errno), then);
   }
 
   std::string path_;

@@ -4,6 +4,7 @@
 //   0    all was done as asked
 //   1    an error, reported in one line on stderr, or a comparison that finds a difference
 //   130  Ctrl-C, SIGTERM or SIGHUP; serve ends with 0 after the first two
+#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -20,6 +21,16 @@
 namespace limpid::cli {
 
 namespace {
+
+// A descriptor that is closed (2>&-) would go to the first file or socket that is opened, which
+// then would be read as standard input or get the messages. Reading and writing are errors, as on a
+// closed one, but messages are lost.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const int mode = stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY;
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", mode);  // gets the lowest number that is free
+  }
+}
 
 // The order of commands() is that in which a new user needs them: chat first.
 void print_overview() {
@@ -102,7 +113,9 @@ int run_program(const Arguments& arguments) {
 }  // namespace limpid::cli
 
 int main(int argc, char** argv) {
+  limpid::cli::hold_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that leaves (| head) ends the program quietly
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that outgrows `ulimit -f` is an error of the write
   limpid::cli::handle_signals();
   return limpid::cli::run_program({argv + 1, argv + argc});
 }

@@ -55,6 +55,10 @@ std::string models_directory() { return cache_folder("models"); }
 
 namespace {
 
+// The names of files have them, those of repositories do not.
+constexpr std::string_view kFileEndings[] = {".gguf", ".bin",   ".safetensors", ".pt",
+                                             ".json", ".model", ".tiktoken",    ".txt"};
+
 // Where a pulled repository lies: its folder, or the only .gguf in it, of one in parts the first.
 // "" when it was not pulled.
 std::string find_pulled(const std::string& repository) {
@@ -103,9 +107,10 @@ std::string resolve_model(const std::string& model) {
   if (is_repository_name(model)) {
     std::string pulled = find_pulled(model);
     if (!pulled.empty()) return pulled;
-    LIMPID_CHECK(
-        ArgumentError, model.find(".gguf") != model.npos || model.find(".bin") != model.npos,
-        "no model at {}; if it is a repository of the hub, run: limpid pull {}", model, model);
+    const auto is_in_name = [&](std::string_view part) { return model.find(part) != model.npos; };
+    LIMPID_CHECK(ArgumentError, std::ranges::any_of(kFileEndings, is_in_name),
+                 "no model at {}; if it is a repository of the hub, run: limpid pull {}", model,
+                 model);
   }
   std::error_code ignored;
   LIMPID_CHECK(ArgumentError, !fs::is_symlink(model, ignored),

@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/check.h"
 #include "base/paths.h"
@@ -28,23 +28,43 @@ namespace {
 std::atomic<bool> bar_is_drawn = false;  // of a ProgressBar
 std::atomic<bool> log_is_json = false;
 
-// Holds Ctrl-C back from this thread for a moment: a write that it interrupts fails, and what stdio
-// had kept is lost.
-class HoldInterrupts {
+// Standard output without stdio. stdio loses what it has kept when Ctrl-C interrupts its write, and
+// if Ctrl-C were held back, a program could not be interrupted while its pipe is full.
+class Output {
  public:
-  HoldInterrupts() {
-    sigset_t interrupt;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &interrupt, &before_);
+  ~Output() {
+    try {
+      flush();
+    } catch (const ResourceError&) {  // the program ends with an error already
+    }
   }
-  HoldInterrupts(const HoldInterrupts&) = delete;
-  HoldInterrupts& operator=(const HoldInterrupts&) = delete;
-  ~HoldInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  void add(std::string_view data) {
+    constexpr size_t kMost = 4096;
+    if (kept_.size() + data.size() > kMost) flush();
+    if (data.size() > kMost) return write(data);
+    kept_ += data;
+  }
+  void flush() { write(std::exchange(kept_, {})); }
 
  private:
-  sigset_t before_;
+  static void write(std::string_view data) {
+    while (!data.empty()) {
+      const ssize_t n = ::write(STDOUT_FILENO, data.data(), data.size());
+      LIMPID_CHECK(ResourceError, n >= 0 || errno == EINTR, "cannot write to standard output: {}",
+                   std::strerror(errno));
+      data.remove_prefix(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    }
+  }
+
+  std::string kept_;
 };
+
+Output output;
+
+// A message that standard error does not take is lost (a log on a full disk, 2>&-): there is no
+// other place for it, and the work can go on.
+void write_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 // UTC, to a millisecond.
 std::string time_of_log() {
@@ -58,7 +78,7 @@ std::string time_of_log() {
 void print_json_log(std::string_view message, const Json& members) {
   Json json = {{"time", time_of_log()}, {"message", message}};
   json.update(members);
-  fmt::print(stderr, "{}\n", dump_json(json));
+  write_error(dump_json(json) + "\n");
 }
 
 }  // namespace
@@ -71,23 +91,17 @@ void write_out(std::string_view data, std::string_view style) {
     if (!style.empty()) shown = fmt::format("{}{}\x1b[0m", style, shown);
     data = shown;
   }
-  const HoldInterrupts hold;
-  const size_t written = std::fwrite(data.data(), 1, data.size(), stdout);
-  LIMPID_CHECK(ResourceError, written == data.size(), "cannot write to standard output: {}",
-               std::strerror(errno));
+  output.add(data);
+  if (to_terminal && data.find('\n') != data.npos) output.flush();
 }
 
-void flush_out() {
-  const HoldInterrupts hold;
-  LIMPID_CHECK(ResourceError, std::fflush(stdout) == 0, "cannot write to standard output: {}",
-               std::strerror(errno));
-}
+void flush_out() { output.flush(); }
 
 void write_json(const Json& json, int indent) { write_out(dump_json(json, indent) + "\n"); }
 
 // One line, so that scripts and logs can take a line as an error.
 void print_error(std::string_view message) {
-  fmt::print(stderr, "limpid: {}\n", for_terminal(replaced(message, "\n", " ")));
+  write_error(fmt::format("limpid: {}\n", for_terminal(replaced(message, "\n", " "))));
 }
 
 // Fills a buffer on the stack and writes it at once: neither malloc nor stdio may be used here.
@@ -121,7 +135,7 @@ void print_event(std::string_view line, std::string_view name, const Json& membe
 
 void print_log(std::string_view message) {
   if (log_is_json) return print_json_log(message, Json::object());
-  fmt::print(stderr, "{}\n", for_terminal(message));
+  write_error(for_terminal(message) + "\n");
 }
 
 bool terminal_has_escapes() {
@@ -135,7 +149,7 @@ TerminalStyle::TerminalStyle(int descriptor)
 
 void print_note(std::string_view text) {
   const TerminalStyle style(STDERR_FILENO);
-  fmt::print(stderr, "{}{}{}\n", style.note(), for_terminal(text), style.reset());
+  write_error(fmt::format("{}{}{}\n", style.note(), for_terminal(text), style.reset()));
 }
 
 bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
@@ -227,7 +241,7 @@ void ProgressBar::show(double done, double total, std::string_view note) {
   bar_is_drawn = drawn_ = true;
   const double share = std::min(1.0, done / total);
   const std::string line = progress_line(title_, share, note, terminal_columns(STDERR_FILENO));
-  fmt::print(stderr, "\r{}\x1b[K", for_terminal(line));
+  write_error(fmt::format("\r{}\x1b[K", for_terminal(line)));
   std::fflush(stderr);
 }
 
@@ -240,7 +254,7 @@ std::function<bool(uint64_t, uint64_t)> ProgressBar::of_bytes() {
 
 void ProgressBar::wipe() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  write_error("\r\x1b[K");
   std::fflush(stderr);
   bar_is_drawn = drawn_ = false;
 }

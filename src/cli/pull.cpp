@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
@@ -29,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kScratch = ".fetch-";
+constexpr const char* kPoolingFolder = "1_Pooling";  // the only folder in a repository's
 
 // Removes scratch folders that killed processes left: those in which nothing began for a day.
 void remove_old_scratch(const fs::path& parent) {
@@ -136,7 +138,9 @@ LocalModel local_model(const std::string& name) {
     model.path = fs::path(models_directory()) / named->file_name();
     if (fs::exists(fs::symlink_status(model.path))) model.files = {model.path};
   } else {
-    for (const fs::path& path : entries_of(model.path)) {
+    std::vector<fs::path> paths = entries_of(model.path);
+    std::ranges::move(entries_of(model.path / kPoolingFolder), std::back_inserter(paths));
+    for (const fs::path& path : paths) {
       const bool is_partial = path.extension() == kPartialEnding;
       if (is_partial || path.extension() == kMarkEnding) model.files.push_back(path);
       if (path.extension() == kMarkEnding)
@@ -162,9 +166,10 @@ LocalModel remove_model(const std::string& name) {
     fs::remove(path, error);
     LIMPID_CHECK(ResourceError, !error, "cannot remove {}: {}", path.string(), error.message());
   }
-  if (is_repository) {  // its folder and its organisation's, where nothing else is in them
-    fs::remove(model.path, error);
-    fs::remove(model.path.parent_path(), error);
+  if (is_repository) {  // its folders and its organisation's, where nothing else is in them
+    for (const fs::path& folder :
+         {model.path / kPoolingFolder, model.path, model.path.parent_path()})
+      fs::remove(folder, error);
   }
   return model;
 }

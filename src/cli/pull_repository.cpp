@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/folder_lock.h"
 #include "base/paths.h"
 #include "base/sha256.h"
 #include "checkpoint/gguf_part.h"
@@ -53,6 +54,8 @@ void verify(const HubFile& file, const fs::path& part) {
 uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Listing& listing,
                        const std::vector<HubFile>& files, const fs::path& folder) {
   const InterruptGuard interrupt({}, OnSigterm::kInterrupt);
+  make_folder(folder);
+  const FolderLock lock(folder);  // two processes would write to the same .part files
   ProgressBar bar("downloading");
   uint64_t n_total = 0;
   uint64_t n_before = 0;  // in the files before this one

@@ -15,10 +15,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
+#include "base/paths.h"
 #include "cli/command.h"
 
 namespace limpid::cli {
@@ -29,7 +31,7 @@ std::atomic<int> n_interrupts = 0;
 std::atomic<const CancelToken*> token_to_cancel = nullptr;  // of the InterruptGuard that lives
 std::atomic<int> signal_pipe = -1;                          // of the SignalPipe that lives
 std::atomic<const char*> farewell = nullptr;
-std::atomic<const char*> new_folder = nullptr;  // of the NewFolder that lives
+std::atomic<const NewFolder*> new_folder = nullptr;  // the one that lives
 static_assert(std::atomic<int>::is_always_lock_free &&
               std::atomic<const CancelToken*>::is_always_lock_free);
 std::atomic_flag is_leaving;
@@ -54,7 +56,7 @@ void restore_terminal() {
 bool clean_up() {
   while (is_leaving.test_and_set()) pause();  // another thread ends the program already
   const bool had_files = remove_temporary_files();
-  if (const char* path = new_folder) rmdir(path);  // refused unless it is empty
+  if (const NewFolder* folder = new_folder) folder->remove_empty();
   restore_terminal();
   return had_files;
 }
@@ -145,14 +147,25 @@ void InterruptGuard::clear() {
   cancel_.reset();
 }
 
-NewFolder::NewFolder(std::string path) : path_(std::move(path)) {
-  if (access(path_.c_str(), F_OK) == 0) path_.clear();
-  new_folder = path_.empty() ? nullptr : path_.c_str();
+NewFolder::NewFolder(const std::string& path) {
+  for (std::filesystem::path part = path; !part.empty() && !is_there(part);
+       part = part.parent_path()) {
+    paths_.push_back(part.string());
+  }
+  new_folder = this;
 }
 
 NewFolder::~NewFolder() {
   new_folder = nullptr;
-  if (!path_.empty()) rmdir(path_.c_str());
+  remove_empty();
+}
+
+// The system refuses to remove a folder that is not empty. An interrupted program may not have made
+// all of them.
+void NewFolder::remove_empty() const noexcept {
+  for (const std::string& path : paths_) {
+    if (rmdir(path.c_str()) != 0 && errno != ENOENT) return;
+  }
 }
 
 SignalPipe::SignalPipe(int flags) {

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "limpid/cancel.hpp"
 
@@ -44,17 +45,20 @@ class InterruptGuard {
   CancelToken cancel_;
 };
 
-// While one lives (one at a time), a folder that was not there and becomes `path` is for output of
-// this program. If it is still empty at the end, or when a signal ends the program, it is removed.
+// While one lives (one at a time), the folder `path` and the folders above it that were not there
+// are for output of this program. Those that are still empty at the end, or when a signal ends the
+// program, are removed.
 class NewFolder {
  public:
-  explicit NewFolder(std::string path);
+  explicit NewFolder(const std::string& path);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
+  void remove_empty() const noexcept;  // async-signal-safe
+
  private:
-  std::string path_;  // "" for a folder that was there
+  std::vector<std::string> paths_;  // that were not there, the deepest first
 };
 
 // While one lives (one at a time), signals are bytes in it: 'i' for each Ctrl-C under an

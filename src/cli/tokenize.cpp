@@ -147,8 +147,10 @@ void print_comparison(const Tokenizer& tokenizer, std::string_view text,
   const auto other = open_tokenizer(second_model(values.model, values.compare), values.encoding);
   EncodeOptions other_options = options;
   other_options.special = allowed_tokens(values, *other);
+  const std::string& name =
+      values.model.model.empty() ? values.model.repository : values.model.model;
   write_out(format_comparison(
-      {values.model.model, &tokenizer, tokenizer.encode(text, options), options.add_special},
+      {name, &tokenizer, tokenizer.encode(text, options), options.add_special},
       {values.compare, other.get(), other->encode(text, other_options), options.add_special},
       text.size()));
 }

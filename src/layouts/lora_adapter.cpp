@@ -160,6 +160,9 @@ LoraNames lora_names(std::string_view tensor, int64_t adapter) {
 }
 
 void add_lora_adapter(Checkpoint& canonical, const std::string& path, double scale) {
+  LIMPID_CHECK(UnsupportedError, !is_file(path),
+               "{} is a file; an adapter is a folder with {} and {}", path, kConfigFile,
+               kTensorFile);
   const ModelFolder folder(path);
   const auto config_file = folder.open(kConfigFile);
   const LoraConfig config =

@@ -24,8 +24,9 @@ SpecReader::SpecReader(const Checkpoint& checkpoint, std::string prefix)
   const std::string_view name = std::string_view(prefix_).substr(0, prefix_.find('.'));
   if (std::ranges::find(kJsonFiles, name) == kJsonFiles.end()) return;
   hidden_ = std::string(name) + ".";
-  if (is_folder(file_)) {
-    file_ = fmt::format("{}/{}.json", file_, name);
+  const std::string in_folder = fmt::format("{}/{}.json", file_, name);
+  if (is_there(in_folder)) {
+    file_ = in_folder;
   } else if (!file_.ends_with(".json")) {
     file_ = checkpoint.given_config;
   }

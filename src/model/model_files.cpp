@@ -1,5 +1,7 @@
 #include "model/model_files.h"
 
+#include "base/check.h"
+#include "base/paths.h"
 #include "layouts/canonical.h"
 #include "layouts/rope_scaling.h"
 #include "model/tokenizer_from_metadata.h"
@@ -10,6 +12,9 @@ namespace limpid {
 Checkpoint open_model_files(const ModelFiles& files) {
   const TokenizerFiles tokenizer = find_tokenizer_files(files.tokenizer_path);
   const bool is_replaced = has_tokenizer(tokenizer);
+  LIMPID_CHECK(ResourceError, is_replaced || !is_folder(files.tokenizer_path),
+               "{} has no tokenizer.json, tokenizer.model, *.tiktoken or vocab.json",
+               files.tokenizer_path);
   Checkpoint checkpoint = open_checkpoint(files.path, is_replaced ? "" : files.tokenizer_path);
   if (!files.config.empty()) add_configuration(checkpoint, files.config);
   checkpoint = to_canonical(std::move(checkpoint));

@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "base/error_text.h"
-#include "base/model_folder.h"
 #include "checkpoint/llama2c.h"
 #include "layouts/chat_templates.h"
 #include "layouts/hugging_face.h"
@@ -126,15 +125,6 @@ TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
   return spec;
 }
 
-// The path of the attachment that defines the tokenizer.
-std::string defining_file(const Checkpoint& checkpoint) {
-  for (const std::string_view name : kTokenizerFiles) {
-    const auto found = checkpoint.attachments.find(name);
-    if (found != checkpoint.attachments.end()) return found->second->path();
-  }
-  return checkpoint.path;
-}
-
 // Reads the tokenizer from tokenizer.ggml.*.
 TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   SpecReader keys(checkpoint, "tokenizer.ggml");
@@ -221,7 +211,8 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {
   } catch (const ArgumentError& error) {
     if (has_gguf_vocabulary(checkpoint))
       throw_format_error(checkpoint.path, "tokenizer.ggml", "{}", without_part(error));
-    throw_format_error(defining_file(checkpoint), "tokenizer", "{}", without_part(error));
+    throw_format_error(defining_file(checkpoint.attachments), "tokenizer", "{}",
+                       without_part(error));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/error_text.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
 #include "base/paths.h"
@@ -41,6 +42,9 @@ std::pair<std::string_view, std::string_view> usual_name(std::string_view file_n
     return {kRanks, file_name.substr(0, file_name.size() - kTiktoken.size())};
   return {};
 }
+
+// Whether the file is a half of GPT-2's pair: without the other one it is not a tokenizer.
+bool needs_merges(std::string_view name) { return name == "vocab.json" || name == "encoder.json"; }
 
 // A tokenizer.json under any other name. Its parts are all in one file, so nothing beside it
 // belongs to it. The configuration of a model has no vocabulary, and the index of one has no
@@ -125,8 +129,8 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   const ModelFolder folder(folder_of(path).string());
   // A second tokenizer beside the named file is not part of it, but the two files of GPT-2 belong
   // together.
-  const bool is_half = name == "vocab.json" || name == "encoder.json";
-  for (size_t i = is_half ? kDefiningFiles - 2 : kDefiningFiles; i < kTokenizerFiles.size(); ++i)
+  for (size_t i = needs_merges(name) ? kDefiningFiles - 2 : kDefiningFiles;
+       i < kTokenizerFiles.size(); ++i)
     add_if_there(files, folder, prefix, kTokenizerFiles[i]);
   return files;
 }
@@ -140,6 +144,19 @@ bool has_tokenizer(const TokenizerFiles& files) {
 bool is_tokenizer_file(std::string_view name) {
   return name.ends_with(kTiktoken) ||
          std::ranges::find(kTokenizerFiles, name) != kTokenizerFiles.end();
+}
+
+std::string defining_file(const TokenizerFiles& files) {
+  std::string path;
+  for (size_t i = 0; i < kDefiningFiles; ++i) {
+    const std::string_view name = kTokenizerFiles[i];
+    const MappedFile* file = find(files, name);
+    if (file == nullptr || (needs_merges(name) && !path.empty())) continue;
+    path += (path.empty() ? "" : " with ") + file->path();
+    if (!needs_merges(name)) break;
+  }
+  const MappedFile* ranks = find_ranks(files);  // may be under another name in a checkpoint
+  return path.empty() && ranks != nullptr ? ranks->path() : path;
 }
 
 const MappedFile* find_rank_file(const TokenizerFiles& files) {
@@ -175,7 +192,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,
   try {
     return Tokenizer::create(std::move(spec));
   } catch (const ArgumentError& error) {
-    throw_format_error(files.begin()->second->path(), "tokenizer", "{}", error.what());
+    throw_format_error(defining_file(files), "tokenizer", "{}", without_part(error));
   }
 }
 

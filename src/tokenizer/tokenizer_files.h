@@ -25,6 +25,10 @@ TokenizerFiles find_tokenizer_files(const std::string& path);
 // Returns whether the files define a tokenizer. A chat template alone does not.
 bool has_tokenizer(const TokenizerFiles& files);
 
+// Returns the path of the file that defines the tokenizer, for a message. Of a pair ("vocab.json
+// with merges.txt") it has both, because an error may be in either.
+std::string defining_file(const TokenizerFiles& files);
+
 // Returns the file of tiktoken ranks that defines the tokenizer, or null if another kind does.
 const MappedFile* find_rank_file(const TokenizerFiles& files);
 

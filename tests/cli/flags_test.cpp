@@ -119,6 +119,12 @@ TEST(Flags, UnderscoresMayStandForDashes) {
   EXPECT_NE(parse(values, {"--cache_typ"}).find("--cache_typ"), std::string::npos);
 }
 
+TEST(Flags, AnOptionWithoutANameIsUnknown) {
+  Values values;
+  EXPECT_EQ(parse(values, {"-=5"}), "unknown option - (limpid say --help lists them)");
+  EXPECT_EQ(parse(values, {"--=5"}), "unknown option -- (limpid say --help lists them)");
+}
+
 TEST(Flags, ALoneDashIsStandardInput) {
   Values values;
   EXPECT_EQ(parse(values, {"-m", "a.gguf", "-"}), "");

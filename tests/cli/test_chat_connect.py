@@ -202,6 +202,12 @@ class Mistakes(unittest.TestCase):
             with canned(200, "text/event-stream", body) as server:
                 self.expect(problem, server.url, "-m", "x")
 
+    def test_an_error_within_an_answer_has_its_own_line(self):
+        with canned(200, "text/event-stream", event(delta={"content": "half"})) as server:
+            code, out, err = chat("--connect", server.url, "-m", "x", stdin="hi\n")
+            self.assertEqual((code, out), (1, "half\n"))
+            self.assertIn("the answer breaks off", err)
+
     def test_reads_streams_of_other_servers(self):
         end = event(delta={}, finish_reason="stop")
         windows = b": a comment\r\nevent: x\r\n" + (HELLO + end).replace(b"\n", b"\r\n")

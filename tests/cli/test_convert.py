@@ -222,9 +222,21 @@ class Convert(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("only GGUF supports", err)
         self.assertFalse(self.path("x").exists())
+        deep = self.path("x") / "y" / "z"
+        code, err = limpid("convert", self.source, deep, "--to", "safetensors", "--dtype", "q8_0")
+        self.assertEqual(code, 1)
+        self.assertFalse(self.path("x").exists())
         code, err = limpid("convert", self.source, self.path("x"))
         self.assertEqual(code, 1)
         self.assertIn("--to", err)
+
+    def test_a_file_beyond_the_limit_is_an_error_and_nothing_is_left(self):
+        out = self.path("out.gguf")
+        command = f"ulimit -f 10; exec '{limpid_program.PROGRAM}' convert '{self.source}' '{out}'"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"out.gguf: File too large", done.stderr)
+        self.assertEqual([path.name for path in self.source.parent.iterdir()], ["source.gguf"])
 
     def test_a_folder_that_could_not_be_completed_is_written_on_the_next_try(self):
         for layout, last in (("safetensors", "config.json"), ("pth", "params.json")):

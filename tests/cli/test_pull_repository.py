@@ -1,6 +1,7 @@
 """`limpid pull ORGANISATION/MODEL` from a server of our own that breaks connections, forgets ranges and sends rubbish."""
 
 import contextlib
+import fcntl
 import hashlib
 import http.server
 import json
@@ -157,6 +158,8 @@ class Pull(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual((self.folder / pooling).read_bytes(), self.hub.files[pooling])
         self.assertFalse((self.folder / "2_Normalize").exists())
+        self.program("pull", "--remove", "org/model")
+        self.assertFalse(self.folder.exists())
 
     def test_what_is_here_is_not_fetched_again(self):
         self.pull()
@@ -207,6 +210,16 @@ class Pull(unittest.TestCase):
         self.folder.mkdir(parents=True)
         (self.folder / "model.safetensors.part").write_bytes(b"x" * 1000)
         self.refused("sha256", "deleted")
+        self.assertEqual(self.pull()[0], 0)
+
+    def test_two_do_not_write_to_one_folder(self):
+        self.folder.mkdir(parents=True)
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        self.addCleanup(os.close, descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self.refused(f"another process is writing to {self.folder}")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         self.assertEqual(self.pull()[0], 0)
 
     def test_tokens(self):
@@ -317,6 +330,11 @@ class Pull(unittest.TestCase):
         )
         self.assertEqual(code, 0, err)
         self.assertEqual(out, self.program("tokenize", "-m", TINY, "-p", "the")[1])
+        # It has a name where a model is named.
+        name = "org/model:q8_0"
+        code, out, err = self.program("tokenize", "-hf", name, "-p", "the", "--compare", TINY)
+        self.assertEqual(code, 0, err)
+        self.assertTrue(out.startswith(f"{name} "), out)
 
     def test_a_gguf_in_parts_is_fetched_whole(self):
         whole = DATA / "vocabulary.gguf"

@@ -3,8 +3,10 @@
 import io
 import json
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import limpid_program
@@ -59,6 +61,48 @@ class StandardOutput(unittest.TestCase):
             graph = pathlib.Path(folder) / "graph.svg"
             limpid_program.run("microgpt", "--graph", graph)
             self.assertEqual(limpid_program.run("microgpt", "--graph", "-"), graph.read_bytes())
+
+
+class Streams(unittest.TestCase):
+    def test_messages_that_nobody_takes_end_nothing(self):
+        given = f"'{limpid_program.PROGRAM}' run -m '{TINY}' -p hello -n 4 --temp 0"
+        outcomes = []
+        for errors in ("2>/dev/null", "2>/dev/full", "2>&-"):
+            for command in (given, f"{given} --no-such-option"):
+                done = subprocess.run(
+                    ["sh", "-c", f"{command} {errors}"], stdout=subprocess.PIPE, timeout=60
+                )
+                outcomes.append((done.returncode, done.stdout))
+        self.assertEqual([code for code, _ in outcomes[:2]], [0, 1])
+        self.assertEqual(outcomes[2:], outcomes[:2] * 2)
+
+    def test_a_closed_stream_does_not_become_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for closed in ("<&- 2>&-", "<&- >&- 2>&-"):
+                command = f"'{limpid_program.PROGRAM}' quantize '{TINY}' out.gguf q4_0 {closed}"
+                done = subprocess.run(["sh", "-c", command], cwd=folder, timeout=60)
+                self.assertEqual(done.returncode, 0)
+                limpid_program.run("tokenize", "-m", f"{folder}/out.gguf", "-p", "hello")
+
+    def test_a_program_whose_output_nobody_reads_can_be_interrupted(self):
+        endless = ["run", "-m", TINY, "-p", "the", "--ignore-eos", "--context-shift", "-t", "1"]
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("hello world " * 100_000)
+            file.flush()
+            pieces = ["tokenize", "-m", TINY, "--pieces", "-f", file.name]
+            for command, n_signals in ((pieces, 1), (endless, 2)):
+                process = subprocess.Popen(
+                    [limpid_program.PROGRAM, *command],
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                )
+                time.sleep(2)  # the pipe is full then
+                for _ in range(n_signals):
+                    process.send_signal(signal.SIGINT)
+                    time.sleep(0.2)
+                self.assertEqual(process.wait(timeout=20), 130)
+                process.communicate()
 
 
 class Defaults(unittest.TestCase):

@@ -219,6 +219,10 @@ TEST(MetaFolder, ParametersMayBeGiven) {
     EXPECT_THROW(open(), ArgumentError);  // the folder has its own
     std::filesystem::remove(folder.path("params.json"));
     EXPECT_EQ(logits_of(open()), logits_of(tiny));
+    const std::string given =
+        folder.write("given.json", R"({"dim": 64, "n_layers": 0, "n_heads": 4})");
+    expect_error<FormatError>([&] { open_model_files({.path = folder.folder(), .config = given}); },
+                              {given + ": n_layers: is 0"});
   }
 }
 

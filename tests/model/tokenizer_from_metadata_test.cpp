@@ -1,5 +1,6 @@
 #include "model/tokenizer_from_metadata.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -189,16 +190,18 @@ TEST(TokenizerFromAttachments, StandsInWhereThereAreNoKeys) {
   EXPECT_EQ(tokenizer_spec_from(both).pieces, tokenizer_spec_from(bpe_checkpoint()).pieces);
 }
 
-TEST(TokenizerFromAttachments, AWrongMergeIsToldWithItsFile) {
+TEST(TokenizerFromAttachments, AWrongMergeIsToldWithItsFiles) {
   const TempFolder folder;
   folder.write("added_tokens.json", "{}");
-  folder.write("merges.txt", "h e\n");
-  const std::string path = folder.write("vocab.json", R"({"h": 0, "e": 1})");
+  const std::string merges = folder.write("merges.txt", "h e\n");
+  const std::string vocabulary = folder.write("vocab.json", R"({"h": 0, "e": 1})");
   Checkpoint checkpoint;
   checkpoint.path = folder.folder();
   checkpoint.attachments = find_tokenizer_files(checkpoint.path);
-  expect_error<FormatError>([&] { tokenizer_from(checkpoint); },
-                            {path + ": tokenizer: merges[0] contains a piece that is not"});
+  const std::string told = fmt::format(
+      "{} with {}: tokenizer: merges[0] contains a piece that is not", vocabulary, merges);
+  expect_error<FormatError>([&] { tokenizer_from(checkpoint); }, {told});
+  expect_error<FormatError>([&] { tokenizer_from(checkpoint.attachments); }, {told});
 }
 
 TEST(TokenizerFromAttachments, AnAbsentVocabularyLeavesTheWordToThem) {

@@ -135,7 +135,8 @@ WeightReading weight_reading() {
 }
 
 const Isa& choose_isa(std::string_view name) {
-  if (name.empty()) {
+  const bool is_of_environment = name.empty();
+  if (is_of_environment) {
     const char* wanted = std::getenv("LIMPID_ISA");
     if (wanted == nullptr || *wanted == '\0') return detected().front();
     name = wanted;
@@ -143,7 +144,8 @@ const Isa& choose_isa(std::string_view name) {
   for (const Isa& isa : detected()) {
     if (isa.name == name) return isa;
   }
-  throw ArgumentError(fmt::format("instruction set `{}` is not available here; there are {}", name,
+  throw ArgumentError(fmt::format("{}instruction set `{}` is not available here; there are {}",
+                                  is_of_environment ? "LIMPID_ISA: " : "", name,
                                   fmt::join(available_isas(), ", ")));
 }
 

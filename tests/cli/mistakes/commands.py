@@ -48,6 +48,11 @@ WHICH_MODEL = [
         "Qwen/Qwen3-0.6B",
         "no model at Qwen/Qwen3-0.6B; if it is a repository of the hub, run: limpid pull Qwen/Qwen3-0.6B",
     ),
+    running(
+        "no/weights.json",
+        "no model at no/weights.json: the file does not exist; check the path, or run `limpid pull smollm2` and give "
+        "-m smollm2",
+    ),
     Mistake(
         "env -u HOME limpid run -m smollm2 -p hi",
         "cannot tell where models are kept: set HOME or XDG_CACHE_HOME",
@@ -94,6 +99,10 @@ FLAGS = [
     ),
     Mistake("limpid devices all", "unexpected argument 'all' (limpid devices --help)"),
     Mistake("limpid bench -m tiny.gguf -p abc", "-p: 'abc' is not a whole number"),
+    Mistake(
+        "limpid bench -m tiny.gguf -p 9223372036854775807 -d 1",
+        "-p 9223372036854775807: no context holds so many tokens",
+    ),
     Mistake(
         "limpid bench -m tiny.gguf -p 0 -n 0",
         "nothing to measure: give -p or -n a number above 0",

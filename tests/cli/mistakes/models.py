@@ -231,6 +231,19 @@ UNSUPPORTED = [
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(
         "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
-        "instruction set `sse` is not available here; there are …scalar",
+        "LIMPID_ISA: instruction set `sse` is not available here; there are …scalar",
+    ),
+    asking(
+        "--lora adapter.gguf",
+        "adapter.gguf is a file; an adapter is a folder with adapter_config.json and adapter_model.safetensors",
+    ),
+    asking(
+        "--tokenizer tiny.gguf",
+        "tiny.gguf: at byte 0: max_token_length: 1179993927 is not from 1 to 65536; this is not a tokenizer: name a "
+        "tokenizer.json, tokenizer.model, *.tiktoken, vocab.json or llama2.c's tokenizer.bin",
+    ),
+    asking(
+        "--tokenizer no_tokenizer",
+        "no_tokenizer has no tokenizer.json, tokenizer.model, *.tiktoken or vocab.json",
     ),
 ]

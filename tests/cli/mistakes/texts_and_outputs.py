@@ -163,6 +163,10 @@ WRITING = [
         "no_tokenizer is where the model is read from; write to another place, so that it stays",
     ),
     Mistake(
+        "limpid quantize tiny.gguf no/such/out.gguf q4_k_m",
+        "cannot write no/such/out.gguf: No such file or directory; create its folder first",
+    ),
+    Mistake(
         "limpid quantize tiny.gguf /dev/full q8_0",
         "cannot write /dev/full: it is a device or a pipe; name a file",
     ),
