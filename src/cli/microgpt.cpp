@@ -248,7 +248,6 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
     if (run.steps_done() % 16 == 0)
       bar.show(run.steps_done(), config.num_steps, fmt::format("loss {:.4f}", loss));
   }
-  if (watch != nullptr) watch->finish(run.look());
   return run.steps_done() == config.num_steps;
 }
 
@@ -276,6 +275,7 @@ int run_lesson(const MicrogptFlags& values) {
                       [&](double rate) { lesson.set_learning_rate(rate); }},
                      config);
   const bool finished = train(lesson, &watch, values.json);
+  watch.finish(lesson.look());
   const double accuracy = lesson.accuracy();
   write_out(values.json ? Json{{"accuracy", accuracy}}.dump() + "\n"
                         : fmt::format("accuracy {:.3f}\n", accuracy));
@@ -317,12 +317,14 @@ int run(const MicrogptFlags& values) {
   }
   Trainer trainer = make_trainer(values);
   bool finished = true;
+  std::unique_ptr<NetworkWatch> watch;
   if (!values.sample_only) {
     if (!values.json) print_head(trainer);
-    const auto watch = make_watch(values, trainer);
+    watch = make_watch(values, trainer);
     finished = train(trainer, watch.get(), values.json);
   }
   if (!values.save.empty()) save(trainer, values);
+  if (watch) watch->finish(trainer.look());  // last: the disk may have no room for a film
   print_samples(trainer, values.json);
   return finished ? kExitOk : kExitInterrupted;
 }

@@ -151,7 +151,12 @@ RunSettings resumed_settings(const TrainFlags& values, RunSettings settings) {
   LIMPID_CHECK(ArgumentError, !is_given(values, "model") || !settings.model.empty(),
                "--resume: the run began with --config {} and has no -m; leave -m out",
                settings.config);
+  const std::string tokenizer = settings.tokenizer;
   set_given(settings, values);
+  const auto is_file = [](auto& t) { return !t.empty() && t != "bytes" && t != "chars"; };
+  const bool moved = is_file(tokenizer) && is_file(settings.tokenizer);
+  LIMPID_CHECK(ArgumentError, moved || settings.tokenizer == tokenizer,
+               "--resume: --tokenizer is for a file that has moved; leave it out");
   if (is_given(values, "model")) settings.model = absolute_path(resolve_model(settings.model));
   settings.check();
   return settings;

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kCurveRows = 10;
 
 double seconds_at_least(const TrainingPlan& plan, double f32_limit) {
-  return plan.operations_per_step * static_cast<double>(plan.n_steps) / f32_limit;
+  return plan.operations_per_step * static_cast<double>(plan.n_steps - plan.n_done) / f32_limit;
 }
 
 double epochs(const TrainingPlan& plan) {
@@ -101,11 +101,12 @@ std::string plan_text(const TrainingPlan& plan, double f32_limit) {
   return text +
          fmt::format(
              "\ndata      {} tokens, and {} held out; an epoch is {} step{} of {} tokens\n"
-             "steps     {}, which are {:.2f} epochs\n"
+             "steps     {}, which are {:.2f} epochs{}\n"
              "time      {} or more: {:.2e} operations a step at no more than {:.0f} GFLOP/s\n",
              fmt::group_digits(plan.n_tokens), fmt::group_digits(plan.n_held_out),
              fmt::group_digits(plan.steps_per_epoch), plan.steps_per_epoch == 1 ? "" : "s",
              fmt::group_digits(plan.tokens_per_step), fmt::group_digits(plan.n_steps), epochs(plan),
+             plan.n_done > 0 ? fmt::format("; {} are done", fmt::group_digits(plan.n_done)) : "",
              duration(seconds_at_least(plan, f32_limit)), plan.operations_per_step,
              f32_limit / 1e9);
 }
@@ -127,6 +128,7 @@ Json plan_json(const TrainingPlan& plan, double f32_limit) {
           {"tokens_per_step", plan.tokens_per_step},
           {"steps_per_epoch", plan.steps_per_epoch},
           {"steps", plan.n_steps},
+          {"steps_done", plan.n_done},
           {"operations_per_step", plan.operations_per_step},
           {"f32_flops_per_second", f32_limit},
           {"seconds_at_least", seconds_at_least(plan, f32_limit)}};

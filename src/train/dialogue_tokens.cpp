@@ -97,6 +97,13 @@ class Answers {
 
   const Tokens& ids() const { return ids_; }
 
+  // Whether the template writes nothing of the content of messages[i].
+  bool loses_content(size_t i) {
+    Json others = messages_;
+    others[i]["content"] = "";
+    return ids_of(std::move(others)) == ids_;
+  }
+
   // Returns the answer messages[i] in ids(); an empty range if it is not there.
   TokenRange find(size_t i) {
     const Tokens as_last = ids_of(first(i + 1));
@@ -218,6 +225,12 @@ void append_dialogue(TokenDocuments& documents, const Json& messages, const Json
   const Tokens& ids = answers.ids();
   std::vector<uint8_t> learned(ids.size(), 0);
   for (size_t i = 0; i < messages.size(); ++i) {
+    const Json content = messages[i].value("content", Json());
+    // Many templates write texts only, and pass over a list of parts.
+    LIMPID_CHECK(ArgumentError, content.is_string() || content.empty() || !answers.loses_content(i),
+                 "the chat template writes nothing of the content of messages[{}], which is not a "
+                 "text but JSON of the type {}; give it as a text",
+                 i, content.type_name());
     if (messages[i].value("role", "") != "assistant") continue;
     const TokenRange answer = answers.find(i);
     LIMPID_CHECK(ArgumentError, answer.begin < answer.end,

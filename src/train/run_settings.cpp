@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "layouts/lora_adapter.h"
 #include "model/registry.h"
 
@@ -21,7 +23,7 @@ constexpr std::string_view kChangeable[] = {
     "eval-windows", "checkpoint-activations", "sample-every", "sample-tokens", "sample-temp",
     "sample-prompt", "save-every", "keep",
     // Files may have moved. The state of training has a digest of what they hold.
-    "model", "data", "val"};
+    "model", "tokenizer", "data", "val"};
 
 template <typename Kind>
 struct Named {
@@ -41,6 +43,18 @@ constexpr Named<bool> kSwitches[] = {{"off", false}, {"on", true}};
 // The name of a setting as messages have it: "RunSettings::seq_len". A program puts its own in the
 // place.
 std::string member(std::string_view name) { return "RunSettings::" + replaced(name, "-", "_"); }
+
+// The file of a run is JSON, which holds UTF-8 only.
+void check_text(std::string_view name, const std::string& text) {
+  LIMPID_CHECK(ArgumentError, unicode::is_valid(text),
+               "{}: '{}' is not UTF-8, and the settings of a run are kept as UTF-8", member(name),
+               printable(text));
+}
+void check_text(std::string_view name, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) check_text(name, text);
+}
+template <typename Number>
+void check_text(std::string_view /*name*/, Number /*value*/) {}
 
 template <typename Kinds>
 auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
@@ -92,6 +106,8 @@ RunSettings RunSettings::from_json(const std::string& text, const std::string& p
 }
 
 void RunSettings::check() const {
+  for_each(*this,
+           [](std::string_view name, const auto& value, auto&&...) { check_text(name, value); });
   LIMPID_CHECK(ArgumentError, model.empty() != config.empty(),
                "name either a model that goes on learning or the configuration of a new one");
   LIMPID_CHECK(ArgumentError, !data.empty(), "no data to learn from");

@@ -31,6 +31,7 @@ TokenizerSpec byte_tokenizer() {
 
 TokenizerSpec character_tokenizer(std::string_view text) {
   LIMPID_CHECK(ArgumentError, unicode::is_valid(text), "the text is not UTF-8");
+  LIMPID_CHECK(ArgumentError, !text.empty(), "the text has no characters to make tokens of");
   std::set<std::string_view> characters;  // UTF-8 sorts as code points do
   unicode::for_each_character(text,
                               [&](std::string_view character) { characters.insert(character); });

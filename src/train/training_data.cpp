@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "base/utf8.h"
 #include "train/bpe/count_words.h"
 #include "train/dialogue_tokens.h"
 #include "train/token_cache.h"
@@ -248,7 +249,10 @@ void for_each_text(const std::string& path, const std::function<void(std::string
 std::string read_texts(std::span<const std::string> paths) {
   std::string all;
   for (const std::string& path : paths)
-    for_each_text(path, [&](std::string_view text) { all += text; });
+    for_each_text(path, [&](std::string_view text) {
+      LIMPID_CHECK(ArgumentError, unicode::is_valid(text), "{} is not UTF-8", path);
+      all += text;
+    });
   return all;
 }
 

@@ -25,7 +25,7 @@ bool is_json_lines(const std::string& path);
 void for_each_text(const std::string& path, const std::function<void(std::string_view)>& body);
 
 // Returns the text of the files that a tokenizer is made from: the documents and the contents of
-// messages. Throws as read_documents does.
+// messages. Throws as read_documents does, and ArgumentError for a file that is not UTF-8.
 std::string read_texts(std::span<const std::string> paths);
 
 struct DataOptions {

@@ -128,22 +128,23 @@ Checkpoint open_model(const RunSettings& settings) {
   return model;
 }
 
-// Says how the run can go on without the checkpoint.
-[[noreturn]] void throw_unreadable(const RunFolder::SavedStep& saved, const Error& error) {
+// Says how the run can go on without the checkpoint, after a `question` that comes first.
+[[noreturn]] void throw_unreadable(const RunFolder::SavedStep& saved, const Error& error,
+                                   const std::string& question = "") {
   throw_format_error(saved.path, "checkpoint",
-                     "cannot be read ({}); without this folder, the run {}", error.what(),
+                     "cannot be read ({}); {}without this folder, the run {}", error.what(),
+                     question,
                      saved.before.empty() ? "begins anew" : "goes on from " + saved.before);
 }
 
-// Calls `read`, which reads the checkpoint.
+// Calls `read`, which reads the checkpoint: all of it was made by the run, so every error means
+// that it was damaged later.
 template <typename Read>
-auto read_saved(const RunFolder::SavedStep& saved, Read read) {
+auto read_saved(const RunFolder::SavedStep& saved, Read read, const std::string& question = "") {
   try {
     return read();
-  } catch (const FormatError& error) {
-    throw_unreadable(saved, error);
-  } catch (const ResourceError& error) {  // a file is missing
-    throw_unreadable(saved, error);
+  } catch (const Error& error) {
+    throw_unreadable(saved, error, question);
   }
 }
 
@@ -155,7 +156,9 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
   if (settings.lora > 0) {
     auto adapted = std::make_shared<Checkpoint>(open_model(settings));
     if (saved) {
-      read_saved(*saved, [&] { add_lora_adapter(*adapted, saved->path); });
+      read_saved(
+          *saved, [&] { add_lora_adapter(*adapted, saved->path); },
+          fmt::format("is {} the model that the run began with? ", settings.model));
     } else {
       add_new_adapter(*adapted, settings.lora, settings.lora_alpha, settings.lora_targets,
                       static_cast<uint64_t>(settings.seed));
@@ -244,7 +247,9 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   inputs.checkpoint = open_or_make(folder, inputs.saved);
   const Checkpoint& checkpoint = *inputs.checkpoint;
   inputs.training = settings.training_options(checkpoint, options.n_threads);
-  inputs.tokenizer = tokenizer_from(checkpoint);
+  const auto read_tokenizer = [&] { return tokenizer_from(checkpoint); };
+  const bool is_saved = inputs.saved && settings.lora == 0;
+  inputs.tokenizer = is_saved ? read_saved(*inputs.saved, read_tokenizer) : read_tokenizer();
   check_sample_prompt(settings.sample_prompt, *inputs.tokenizer, read_spec(checkpoint).n_ctx_train);
   std::optional<ChatTemplate> chat_template;
   if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
@@ -258,6 +263,7 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   check_ids(inputs.held_out, checkpoint, *inputs.tokenizer);
   inputs.training.ranks = options.ranks;
   inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents, inputs.held_out);
+  inputs.plan.n_done = inputs.saved ? inputs.saved->n_updates : 0;
   return inputs;
 }
 
@@ -296,7 +302,13 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
       std::move(inputs.documents), std::move(inputs.held_out));
   if (saved) {
     const std::string state = (fs::path(saved->path) / kStateFile).string();
-    read_saved(*saved, [&] { trainer_->load_state(state); });
+    try {
+      trainer_->load_state(state);
+    } catch (const ArgumentError&) {  // of other data
+      throw;
+    } catch (const Error& error) {
+      throw_unreadable(*saved, error);
+    }
     if (trainer_->n_updates() != saved->n_updates) {
       throw_format_error(state, "updates", "is {}, but the folder is that of step {}",
                          trainer_->n_updates(), saved->n_updates);

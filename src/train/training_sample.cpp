@@ -28,8 +28,9 @@ TrainingSample sample_text(const Checkpoint& checkpoint,
   generation.context_shift = true;
   generation.sampler.temperature = static_cast<float>(settings.sample_temp);
   generation.sampler.seed = settings.seed;
+  const int64_t n_prompt = std::ssize(prompt);
   Session session(model,
-                  {.n_ctx = std::min(model.n_ctx(), std::ssize(prompt) + settings.sample_tokens)});
+                  {.n_ctx = n_prompt + std::min(model.n_ctx() - n_prompt, settings.sample_tokens)});
   session.append(prompt);
   TrainingSample sample{tokenizer->decode(prompt), {}};
   for (const std::string_view piece : session.generate(generation)) sample.text += piece;

@@ -8,6 +8,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import subprocess
 import tempfile
 import threading
@@ -200,6 +201,18 @@ class Files(unittest.TestCase):
                 first = [line["loss"] for line in objects(*load, "--num_steps", 20, "--samples", 0)]
                 fresh = [line["loss"] for line in objects("--num_steps", 20, "--samples", 0)]
                 self.assertLess(sum(first), sum(fresh))
+
+    def test_a_film_without_room_does_not_cost_the_model(self):
+        command = [limpid_program.PROGRAM, "microgpt", "--num_steps", "9", "--save", self.model]
+        limit = (100_000, 100_000)  # bytes of a file
+        done = subprocess.run(
+            [*map(str, command), "--film", str(self.folder / "film.html")],
+            capture_output=True, timeout=120, restore_signals=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"film.html", done.stderr)
+        fine("--load", self.model, "--sample-only")
 
     def test_shape_is_the_file_s(self):
         shape = ["--n_embd", 8, "--n_layer", 2, "--n_head", 2, "--block_size", 6]

@@ -113,7 +113,8 @@ class Interruptions(Training):
         self.fine(*self.command("a", "--save-every", "15"))
         before, newest = sorted((self.folder / "a").glob("step-*"))
         resume = ["train", "--resume", self.folder / "a", "--steps", "31"]
-        for name in ("model.safetensors", "training_state.safetensors"):
+        names = "config.json", "model.safetensors", "tokenizer.json", "training_state.safetensors"
+        for name in names:
             whole = (newest / name).read_bytes()
             (newest / name).write_bytes(whole[: len(whole) // 2])
             err = self.mistake(*resume)
@@ -204,7 +205,30 @@ class Interruptions(Training):
             "is of another model: the tensors that do not learn have changed",
             self.mistake(*resume, "-m", self.folder / "b"),
         )
+        wider = limpid_program.DATA / "cli" / "tiny_chat.gguf"
+        self.assertIn(
+            f"; is {wider} the model that the run began with? without this folder, the run goes on",
+            self.mistake(*resume, "-m", wider),
+        )
         self.fine(*resume)
+        err = self.mistake(*resume, "--tokenizer", model)
+        self.assertIn("--tokenizer is for a file that has moved; leave it out", err)
+
+    def test_an_adapter_goes_on_with_a_tokenizer_that_moved(self):
+        tokenizer = self.folder / "tokenizer.json"
+        self.fine("tokenizer", "train", self.data, "--vocab-size", "262", "-o", tokenizer)
+        base = ["--tokenizer", tokenizer, "--steps", "1"]
+        self.fine(*self.command("base", *base))
+        adapt = ["train", "-m", self.folder / "base", "--lora", "2", "--tokenizer", tokenizer]
+        rest = ["--data", self.data, "--seq-len", "32", "--steps", "2"]
+        self.fine(*adapt, *rest, "--out", self.folder / "a")
+        moved = tokenizer.rename(self.folder / "moved.json")
+        resume = ["train", "--resume", self.folder / "a", "--steps", "3"]
+        self.assertIn("tokenizer.json", self.mistake(*resume))
+        self.assertIn("leave it out", self.mistake(*resume, "--tokenizer", "bytes"))
+        self.fine(*resume, "--tokenizer", moved)
+        settings = json.loads((self.folder / "a" / "run.json").read_text())
+        self.assertEqual(settings["tokenizer"], str(moved))
 
     def test_a_new_run_does_not_go_on_from_checkpoints_of_another(self):
         self.fine(*self.command("a", "--tokenizer", "bytes", "--steps", "2"))

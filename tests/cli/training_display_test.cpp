@@ -39,6 +39,11 @@ TEST(PlanText, HasTheNumbers) {
   const Json json = plan_json(plan, 1e11);
   EXPECT_EQ(json["memory"]["total"], 2'250'000'000U);
   EXPECT_EQ(json["seconds_at_least"], 18'750);
+  plan.n_done = 2000;  // a run that goes on
+  EXPECT_NE(plan_text(plan, 1e11).find("2.50 epochs; 2,000 are done\ntime      1 h 02 min or more"),
+            std::string::npos);
+  EXPECT_EQ(plan_json(plan, 1e11)["seconds_at_least"], 3'750);
+  plan.n_done = 0;
   plan.n_steps = std::numeric_limits<int64_t>::max();
   EXPECT_NE(plan_text(plan, 1e11).find("time      80063993"), std::string::npos);  // 8.0e14 days
 }

@@ -222,5 +222,24 @@ TEST(Dialogues, AreRefusedWithoutTheirAnswer) {
   EXPECT_THROW(learned_of("{{ messages[0].content }}", kTwoAnswers), FormatError);
 }
 
+// Else the model would learn to answer nothing.
+TEST(Dialogues, AreRefusedWithoutTheirContent) {
+  const std::string texts_only =
+      "{% for m in messages %}[{{ m.role }}]{% if m.content is string %}{{ m.content }}{% endif %};"
+      "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+  const std::string parts =
+      "{% for m in messages %}[{{ m.role }}]{% if m.content is string %}{{ m.content }}{% else %}"
+      "{% for part in m.content %}{{ part.text }}{% endfor %}{% endif %};"
+      "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+  const std::string line =
+      R"({"messages": [{"role": "user", "content": "a"}, )"
+      R"({"role": "assistant", "content": [{"type": "text", "text": "the mat"}]}]})";
+  EXPECT_THROW(learned_of(texts_only, line), FormatError);
+  EXPECT_EQ(learned_of(parts, line), std::vector<std::string>{"the mat;"});
+  const std::string nothing =
+      R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": null}]})";
+  EXPECT_NO_THROW(learned_of(texts_only, nothing));
+}
+
 }  // namespace
 }  // namespace limpid

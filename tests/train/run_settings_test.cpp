@@ -43,5 +43,16 @@ TEST(RunSettings, AreRefusedBelowTheirLeastValue) {
   EXPECT_THROW(settings.check(), ArgumentError);
 }
 
+// run.json could not hold them.
+TEST(RunSettings, AreRefusedUnlessTheyAreUtf8) {
+  RunSettings settings;
+  settings.config = "gpt2";
+  settings.data = {"text", "te\xFFxt"};
+  EXPECT_THROW(settings.check(), ArgumentError);
+  settings.data = {"text"};
+  settings.sample_prompt = "a\xFF";
+  EXPECT_THROW(settings.check(), ArgumentError);
+}
+
 }  // namespace
 }  // namespace limpid

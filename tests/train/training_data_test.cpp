@@ -37,6 +37,7 @@ TEST(CharacterTokenizer, MergesCharactersOfSeveralBytes) {
   EXPECT_EQ(ids, (std::vector<TokenId>{0, 1, 2, 3, 4}));
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("ü😀€ éa")), "ü😀€éa");  // no token for the space
   EXPECT_THROW(character_tokenizer("\xFF"), ArgumentError);
+  EXPECT_THROW(character_tokenizer(""), ArgumentError);
 }
 
 TEST(CharacterTokenizer, HasTheCharacterNulOfAJsonText) {
@@ -300,6 +301,17 @@ TEST(Documents, AreLinesOfJsonInFilesOfTheseNames) {
   }
   for (const char* name : {"a.json", "jsonl", "a.jsonl.txt", "a.jsonl/b"})
     EXPECT_FALSE(is_json_lines(name)) << name;
+}
+
+TEST(Texts, OfATokenizerAreNamedWhenTheyAreNotUtf8) {
+  const TempFolder folder;
+  const std::string paths[] = {folder.write("good.txt", "a"), folder.write("bad.txt", "\xFF")};
+  try {
+    read_texts(paths);
+    FAIL();
+  } catch (const ArgumentError& error) {
+    EXPECT_EQ(std::string(error.what()), paths[1] + " is not UTF-8");
+  }
 }
 
 TEST(Schedules, RiseAndFall) {
