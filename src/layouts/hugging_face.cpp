@@ -58,9 +58,10 @@ constexpr std::array kBookkeeping = {
     "use_return_dict", "output_attentions", "output_hidden_states", "output_scores",
     "return_dict_in_generate", "torchscript", "tf_legacy_loss", "use_bfloat16",
     "chunk_size_feed_forward", "problem_type", "finetuning_task", "prefix", "tokenizer_class",
+    "num_labels", "_num_labels", "output_past", "n_special", "predict_special_tokens",
     "_attn_implementation", "attn_implementation", "_attn_implementation_autoset",
-    "unsloth_version", "unsloth_fixed", "model_max_length", "max_sequence_length",
-    "gradient_checkpointing", "vocab_file", "license", "label_smoothing",
+    "_flash_attn_2_enabled", "unsloth_version", "unsloth_fixed", "model_max_length",
+    "max_sequence_length", "gradient_checkpointing", "vocab_file", "license", "label_smoothing",
     // defaults of generation
     "max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams",
     "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",

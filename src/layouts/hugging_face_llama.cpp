@@ -225,6 +225,7 @@ OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& mode
                   printable(activation));
   }
   config.require_neutral("rope_interleaved", 0);
+  config.require_neutral("use_mrope", 0);
   check_window(config, model_class, n_layers, n_ctx);
   return read_parts(config, model_class);
 }

@@ -123,7 +123,11 @@ void collapse_spaces(std::string_view text, std::string& out) {
   for (const char c : text) {
     if (c != ' ' || (!out.empty() && out.back() != ' ')) out.push_back(c);
   }
-  if (!out.empty() && out.back() == ' ') out.pop_back();
+  // As in SentencePiece, U+2581 at the end of the text counts as a space.
+  std::string_view kept = out;
+  while (kept.ends_with(' ') || kept.ends_with(kSpaceMark))
+    kept.remove_suffix(kept.ends_with(' ') ? 1 : kSpaceMark.size());
+  out.resize(kept.size());
 }
 
 // NFC applies to byte-level BPE; the rest to SentencePiece BPE.

@@ -11,10 +11,11 @@
 namespace limpid {
 namespace {
 
-// Returns whether plain text may merge into pieces of this type.
-bool is_plain(TokenType type) {
-  return type == TokenType::kNormal || type == TokenType::kUserDefined ||
-         type == TokenType::kUnused;
+// Returns whether plain text may become this piece.
+bool is_plain(const TokenizerSpec& spec, size_t id) {
+  const TokenType type = spec.types[id];
+  return id < spec.first_added && (type == TokenType::kNormal || type == TokenType::kUserDefined ||
+                                   type == TokenType::kUnused);
 }
 
 }  // namespace
@@ -26,15 +27,15 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
   int n_bytes = 0;
   for (TokenId id = 0; id < vocab_size(); ++id) {
     const auto index = static_cast<size_t>(id);
-    const TokenType type = spec_.types[index];
-    if (type == TokenType::kByte) {
+    if (spec_.types[index] == TokenType::kByte) {
       TokenId& slot = byte_ids_[static_cast<uint8_t>(bytes_of(id)[0])];
       LIMPID_CHECK(ArgumentError, slot < 0, "[tokenizer] byte token {} is a duplicate",
                    spec_.pieces[index]);
       slot = id;
       ++n_bytes;
     }
-    if (is_plain(type) && !spec_.pieces[index].empty()) symbols_.insert(spec_.pieces[index], id);
+    if (is_plain(spec_, index) && !spec_.pieces[index].empty())
+      symbols_.insert(spec_.pieces[index], id);
   }
   LIMPID_CHECK(ArgumentError, n_bytes == 256 || (n_bytes == 0 && spec_.unknown),
                "[tokenizer] {} byte tokens; a SentencePiece vocabulary has all 256, or none and an "
@@ -52,7 +53,7 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
 void SentencePieceBpe::build_symbols() {
   auto next_symbol = static_cast<TokenId>(spec_.pieces.size());
   for (size_t id = 0; id < spec_.pieces.size(); ++id) {
-    if (!is_plain(spec_.types[id])) continue;
+    if (!is_plain(spec_, id)) continue;
     const std::string_view piece = spec_.pieces[id];
     TokenId before = -1;
     unicode::for_each_character(piece, [&](std::string_view character) {
@@ -86,7 +87,7 @@ void SentencePieceBpe::build_score_merges() {
   for (TokenId id = 0; id < vocab_size(); ++id) {
     // When two pieces have the same spelling, the first one is used.
     const auto index = static_cast<size_t>(id);
-    if (is_plain(spec_.types[index]) && symbols_.find(spec_.pieces[index]) == id) ids.push_back(id);
+    if (is_plain(spec_, index) && symbols_.find(spec_.pieces[index]) == id) ids.push_back(id);
   }
   const auto size_of = [&](TokenId id) { return spec_.pieces[static_cast<size_t>(id)].size(); };
   std::ranges::stable_sort(ids, {}, size_of);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/text.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -142,7 +143,8 @@ struct Normalizer {
   bool escape_spaces = true;
 };
 
-// One piece: its text, score and type.
+// One piece: its text, score and type. A user-defined symbol is found in the text itself, so it
+// gets spaces for U+2581, as in GGUF.
 void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
   std::string_view piece;
   float score = 0;
@@ -155,9 +157,10 @@ void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
   if (piece.empty()) reader.fail("piece", "is empty");
   if (std::isnan(score)) reader.fail("score", "is not a number");
   if (type < 1 || type > 6) reader.fail("type", "is {}, not one of 1 to 6", type);
-  spec.pieces.emplace_back(piece);
   spec.scores.push_back(score);
   spec.types.push_back(static_cast<TokenType>(type));
+  const bool is_symbol = spec.types.back() == TokenType::kUserDefined;
+  spec.pieces.push_back(is_symbol ? replaced(piece, kSpaceMark, " ") : std::string(piece));
 }
 
 // Fields that do not affect the ids are skipped; unknown fields are skipped too, as Protocol
@@ -215,8 +218,11 @@ void refuse_others(const std::string& path, const Trainer& trainer, const Normal
   for (const TokenType type : spec.types) {
     if (type == TokenType::kByte) ++n_bytes;
     if (type == TokenType::kUnused) refuse("pieces of type UNUSED are not supported");
-    if (type == TokenType::kUserDefined && normalizer.dummy_prefix)
+    if (type != TokenType::kUserDefined) continue;
+    if (normalizer.dummy_prefix)
       refuse("user-defined symbols with add_dummy_prefix are not supported");
+    if (normalizer.remove_spaces)
+      refuse("user-defined symbols with remove_extra_whitespaces are not supported");
   }
   if (n_bytes == 0) refuse("a vocabulary without byte pieces is not supported");
 }

@@ -110,7 +110,10 @@ void Tokenizer::set_token_bytes(std::string (*bytes_of_piece)(const std::string&
   for (size_t i = 0; i < spec_.pieces.size(); ++i) {
     const std::string& piece = spec_.pieces[i];
     const TokenType type = spec_.types[i];
-    if (type == TokenType::kNormal) {
+    // SentencePiece writes U+2581 for the spaces of user-defined symbols too.
+    const bool has_marks =
+        type == TokenType::kUserDefined && spec_.kind == TokenizerKind::kSentencePieceBpe;
+    if (type == TokenType::kNormal || has_marks) {
       bytes_ += bytes_of_piece(piece);
     } else if (type == TokenType::kByte) {
       bytes_ += static_cast<char>(byte_of_name(piece));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "base/printable.h"
+#include "base/text.h"
 
 namespace limpid {
 namespace {
@@ -74,7 +75,11 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
   }
   if (spec.types[index] == TokenType::kUnused && spec.pieces[index].empty())
     spec.pieces[index] = token.content;
-  if (spec.pieces[index] != token.content) fail("has another name in the vocabulary");
+  // read_sentence_piece_model has put spaces into the user-defined symbols.
+  const bool is_same = spec.pieces[index] == token.content ||
+                       (spec.merge_order == MergeOrder::kScores &&
+                        spec.pieces[index] == replaced(token.content, kSpaceMark, " "));
+  if (!is_same) fail("has another name in the vocabulary");
   if (spec.types[index] != TokenType::kUnknown)
     spec.types[index] = token.special ? TokenType::kControl : TokenType::kUserDefined;
 }

@@ -127,6 +127,7 @@ TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view byte
   spec.space_prefix = SpacePrefix::kNone;
   read_tokenizer_pipeline(root, spec);
   const PieceIds ids = read_vocabulary(model["vocab"], spec);
+  spec.first_added = spec.pieces.size();
   read_merges(model, spec);
   read_model_options(model, ids, spec);
   refuse_unknown_bytes(model, ids, spec);

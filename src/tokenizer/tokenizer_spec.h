@@ -70,7 +70,9 @@ struct TokenizerSpec {
   std::vector<float> scores;                // SentencePiece only; same length as pieces
   std::vector<TokenType> types;             // same length as pieces
   std::vector<AddedTokenRule> added_rules;  // special tokens without a rule match by name
-  std::vector<std::string> merges;          // "left right", best first
+  // Pieces from this id on match only as added tokens (SentencePiece only).
+  size_t first_added = SIZE_MAX;
+  std::vector<std::string> merges;  // "left right", best first
   MergeOrder merge_order = MergeOrder::kList;
   bool meta_slices = false;    // cut the text first, like Meta's tokenizer.py (meta_slices.h)
   bool ignore_merges = false;  // a pre-token that is a token needs no merges

@@ -82,11 +82,12 @@ class Fields {
 // Names all members, so that a new member does not compile until it is added here.
 void add_tokenizer(Fields& fields, const TokenizerSpec& spec) {
   const auto& [kind, pre_tokenizer, splits, normalize_nfc, pieces, scores, types, added_rules,
-               merges, merge_order, meta_slices, ignore_merges, bos, eos, eot, eom, unknown, pad,
-               stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces] = spec;
+               first_added, merges, merge_order, meta_slices, ignore_merges, bos, eos, eot, eom,
+               unknown, pad, stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces] =
+      spec;
   fields.add_all(kind, pre_tokenizer, splits, normalize_nfc, pieces, scores, types, added_rules,
-                 merges, merge_order, meta_slices, ignore_merges, bos, eos, eot, eom, unknown, pad,
-                 stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces);
+                 first_added, merges, merge_order, meta_slices, ignore_merges, bos, eos, eot, eom,
+                 unknown, pad, stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces);
 }
 
 // Returns whether these can be the places where documents begin: ascending from 0, inside the ids.

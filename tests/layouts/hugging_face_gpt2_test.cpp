@@ -69,6 +69,10 @@ Checkpoint saved_by_transformers() {
     m.set(std::string("config.") + dropout, metadata_value(0.1));
   m.set("config.summary_type", metadata_value(std::string("cls_index")));
   m.set("config.summary_use_proj", metadata_value(true));
+  size("n_special", 0);  // of gpt2-medium, as the next
+  m.set("config.predict_special_tokens", metadata_value(true));
+  m.set("config.output_past", metadata_value(true));
+  size("_num_labels", 1);  // of distilgpt2
   m.set("config.task_specific_params.text-generation.max_length", metadata_value(int64_t{50}));
   return saved;
 }

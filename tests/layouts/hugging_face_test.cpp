@@ -182,6 +182,7 @@ const std::vector<Flip>& refused() {
        {"rope_parameters.full_attention"}},
       {"llama", "rope_theta", 0, {"rope_theta"}},
       {"llama", "rope_interleaved", true, {"rope_interleaved"}},
+      {"qwen2", "use_mrope", true, {"use_mrope"}},
       {"llama", "partial_rotary_factor", 1.5, {"partial_rotary_factor"}},
       {"llama", "partial_rotary_factor", 0.3125, {"partial_rotary_factor", "even"}},
       {"llama", "rms_norm_eps", -1e-5, {"rms_norm_eps"}},
@@ -287,6 +288,7 @@ TEST(HuggingFace, KeysThatChangeNothingAreTaken) {
       {"llama", "rope_scaling", {{"rope_type", "default"}}},
       {"llama", "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 10000.0}}},
       {"llama", "rope_interleaved", false},
+      {"llama", "_flash_attn_2_enabled", true},
       {"llama", "partial_rotary_factor", 1.0},
       {"llama", "pretraining_tp", 1},
       {"llama", "attention_dropout", 0.1},
@@ -300,6 +302,7 @@ TEST(HuggingFace, KeysThatChangeNothingAreTaken) {
       {"mistral", "head_dim", nullptr},
       {"mistral", "num_key_value_heads", 2},
       {"qwen2", "use_sliding_window", false},
+      {"qwen2", "use_mrope", false},  // the base models of Qwen 2.5
       {"qwen2", "sliding_window", 16},
       {"qwen2", "max_window_layers", 1},
       {"qwen2", "attention_bias", true},

@@ -196,14 +196,14 @@ def flag_variants(bpe: dict, spm: dict) -> Iterator[tuple[str, tokenizers.Tokeni
             else:
                 tokenizer = reference.byte_level(kind, bpe)
                 tokenizer.decoder = decoders.ByteLevel()
-            names = ["hello", "<|im_start|>", "e\u0301", "user x"]
+            names = ["hello", "<|im_start|>", "e\u0301", "user x", "\u65e5"]
             tokenizer.add_tokens([AddedToken(n, special=n[0] == "<", **flags) for n in names])
             yield f"flags-{bits}-{kind}", tokenizer
 
 
 def check_variants(program: str, everything: bool) -> bool:
     rng = random.Random(11)
-    bits = [*reference.BITS, "hello", " hello", "hello ", "<|im_start|>", "e\u0301", "\u00e9", "user x", "user", "a.", "\u2581"]  # fmt: skip
+    bits = [*reference.BITS, "hello", " hello", "hello ", "<|im_start|>", "e\u0301", "\u00e9", "user x", "user", "a.", "\u2581", "\u65e5"]  # fmt: skip
     cases = [
         (f"bits {i}", "".join(rng.choice(bits) for _ in range(rng.randint(1, 25))))
         for i in range(5000 if everything else 150)

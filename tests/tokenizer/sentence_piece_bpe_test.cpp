@@ -79,6 +79,35 @@ TEST(SentencePieceBpe, MergesAsDefinedForScoresInAnyOrder) {
   }
 }
 
+// A single character that was added, and does not match here because it is not a word of its own,
+// is not a piece of the model: it becomes its bytes, as any character without a piece.
+TEST(SentencePieceBpe, AnAddedTokenIsNotAPiece) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerKind::kSentencePieceBpe;
+  spec.space_prefix = SpacePrefix::kNone;
+  for (int byte = 0; byte < 256; ++byte) spec.pieces.push_back(fmt::format("<0x{:02X}>", byte));
+  spec.types.assign(256, TokenType::kByte);
+  spec.pieces.insert(spec.pieces.end(), {"a", "\u00e9"});
+  spec.types.insert(spec.types.end(), {TokenType::kNormal, TokenType::kUserDefined});
+  spec.added_rules = {{.id = 257, .single_word = true}};
+  const auto ids = [&] { return Tokenizer::create(spec)->encode("a\u00e9 \u00e9"); };
+  EXPECT_EQ(ids(), (std::vector<TokenId>{256, 257, 0xE2, 0x96, 0x81, 257}));
+  spec.first_added = 257;
+  EXPECT_EQ(ids(), (std::vector<TokenId>{256, 0xC3, 0xA9, 0xE2, 0x96, 0x81, 257}));
+}
+
+// As the decoder of a tokenizer.json does.
+TEST(SentencePieceBpe, SpacesOfUserDefinedPiecesAreWrittenAsSpaces) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerKind::kSentencePieceBpe;
+  spec.space_prefix = SpacePrefix::kNone;
+  spec.unknown = 0;
+  spec.pieces = {"<unk>", "\u2581a", "\u2581b"};
+  spec.types = {TokenType::kUnknown, TokenType::kUserDefined, TokenType::kControl};
+  const std::vector<TokenId> ids = {1, 2};
+  EXPECT_EQ(Tokenizer::create(spec)->decode(ids, true), " a\u2581b");
+}
+
 // A piece of n bytes has n - 1 places where two others may have merged into it. To keep something
 // for each of them takes 50 bytes and more for each byte of a piece.
 TEST(SentencePieceBpe, LongPiecesTakeMemoryForTheirBytesAlone) {

@@ -85,6 +85,28 @@ TEST(SentencePieceModel, TheNormalizerSaysWhatHappensToSpaces) {
   EXPECT_TRUE(spec.remove_extra_whitespaces);
 }
 
+TEST(SentencePieceModel, SuperfluousSpacesAreRemoved) {
+  Model model;
+  put_number(4, 1, model.normalizer);
+  const auto tokenizer = Tokenizer::create(read_sentence_piece_model("t.model", model.bytes()));
+  const auto expected = tokenizer->encode("hello world");
+  for (const char* text : {"  hello   world ", "hello world\u2581", "hello world \u2581\u2581 "})
+    EXPECT_EQ(tokenizer->encode(text), expected) << text;
+  EXPECT_EQ(tokenizer->encode(" \u2581"), tokenizer->encode(""));
+}
+
+TEST(SentencePieceModel, UserDefinedSymbolsHaveSpaces) {
+  Model model;
+  put_number(3, 0, model.normalizer);
+  model.spec.pieces.back() = "\u2581\u2581hello\u2581";
+  model.spec.types.back() = TokenType::kUserDefined;
+  const auto tokenizer = Tokenizer::create(read_sentence_piece_model("t.model", model.bytes()));
+  const TokenId id = tokenizer->vocab_size() - 1;
+  const std::vector<TokenId> ids = tokenizer->encode("  hello ", {.add_special = false});
+  EXPECT_EQ(ids, std::vector<TokenId>{id});
+  EXPECT_EQ(tokenizer->decode(ids), "  hello ");
+}
+
 TEST(SentencePieceModel, RefusesByNameWhatItDoesNotDo) {
   const auto message = [](const Model& model) -> std::string {
     try {
@@ -115,7 +137,11 @@ TEST(SentencePieceModel, RefusesByNameWhatItDoesNotDo) {
   expect(unused, "UNUSED");
   Model user;
   user.spec.types.back() = TokenType::kUserDefined;
-  expect(user, "user-defined");
+  expect(user, "add_dummy_prefix");
+  put_number(3, 0, user.normalizer);
+  EXPECT_EQ(message(user), "");
+  put_number(4, 1, user.normalizer);
+  expect(user, "remove_extra_whitespaces");
   Model no_bytes;
   for (TokenType& type : no_bytes.spec.types) {
     if (type == TokenType::kByte) type = TokenType::kNormal;

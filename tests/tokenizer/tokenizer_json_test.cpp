@@ -49,6 +49,7 @@ TEST(TokenizerJson, ReadsWhatTheVocabularyHolds) {
   EXPECT_EQ(spec.pieces, wanted.pieces);
   EXPECT_EQ(spec.types, wanted.types);
   EXPECT_EQ(spec.merges, wanted.merges);
+  EXPECT_EQ(spec.first_added, byte_level_json()["model"]["vocab"].size());
   EXPECT_FALSE(spec.add_bos);
 }
 
