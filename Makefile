@@ -92,7 +92,7 @@ coverage: ## line coverage of the tests, at build/coverage/report
 	  --gcov-ignore-parse-errors --html-details build/coverage/report/index.html build/coverage
 
 .PHONY: bench
-bench: model ## speed beside llama.cpp: same file, same threads, in turns
+bench: model ## speed compared with llama.cpp: same file, same threads, in turns
 	@tools/install_deps.sh build develop
 	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
@@ -105,13 +105,13 @@ bench-server: model ## the server beside LLAMA_SERVER=FILE, a llama-server; with
 	  $(if $(LLAMA_SERVER),--peer "$(LLAMA_SERVER)") $(BENCH_FLAGS)
 
 .PHONY: bench-train
-bench-train: model ## a step of training beside torch (eager and compiled) and PEFT: time, memory, share of the limit
+bench-train: model ## a training step compared with torch (eager and compiled) and PEFT: time, memory, share of the limit
 	@tools/install_deps.sh build develop
 	@tools/build.sh release --target limpid_program -- -DLIMPID_BUILD_TESTS=OFF
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_training.py --compile $(BENCH_FLAGS)
 
 .PHONY: bench-tokenizers
-bench-tokenizers: ## speed of tokenizers, beside tiktoken, tokenizers and llama.cpp, one thread
+bench-tokenizers: ## speed of tokenizers, compared with tiktoken, tokenizers and llama.cpp, one thread
 	@tools/install_deps.sh build develop
 	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_tokenizers.py $(BENCH_FLAGS)

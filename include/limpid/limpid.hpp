@@ -25,9 +25,10 @@
 // Threads may share a model: its steps run one at a time. A Session, a Chat and a TextStream belong
 // to one thread at a time; only a CancelToken may be used from another. A callback in the middle of
 // a step (on_text and the samplers of a batch, look of Session::append) must not evaluate with the
-// same model or change its sessions, which throws ArgumentError, nor wait for a thread that does. A
-// callback may destroy sessions. The thread that runs a step runs the callbacks of all whose tokens
-// the step evaluates, so a callback may run on another thread than the one that gave it.
+// same model or change its sessions (that throws ArgumentError), and must not wait for a thread
+// that does. A callback may destroy sessions. The thread that runs a step runs the callbacks of all
+// whose tokens the step evaluates, so a callback may run on another thread than the one that gave
+// it.
 #pragma once
 
 #include "limpid/batch.hpp"

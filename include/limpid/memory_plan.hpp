@@ -19,7 +19,7 @@ struct DevicePlan {
   uint64_t kv_cache = 0;         // keys and values of n_ctx positions, and rotary angles
   uint64_t activations = 0;
   uint64_t available = 0;        // free, according to the system or the driver; 0: unknown
-  uint64_t bytes_per_token = 0;  // of matrices, that each token reads
+  uint64_t bytes_per_token = 0;  // of the matrices that each token reads
 
   uint64_t allocated() const { return weights + kv_cache + activations; }
 };
@@ -35,8 +35,8 @@ struct MemoryPlan {
   uint64_t activations = 0;      // of one step of n_batch tokens
   uint64_t available = 0;        // free, according to the system or the control group; 0: unknown
   bool shares_memory = false;    // two devices have the same memory, which `available` counts once
-  // Quantised matrices of this block and of what comes after it stay in the file on a CPU, which
-  // unpacks them at each step, because memory has no room for their copies. kNoLayer: it has.
+  // On a CPU, quantised matrices of this block and of what comes after it stay in the file, because
+  // memory has no room for their copies. Each step unpacks them. kNoLayer: all have copies.
   static constexpr int64_t kNoLayer = INT64_MAX;
   int64_t first_layer_in_file = kNoLayer;
   std::vector<DevicePlan> devices{};  // one, or two that share the layers; the numbers are the sums

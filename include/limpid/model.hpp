@@ -34,9 +34,9 @@ struct OpenOptions {
   // "cpu", "opencl" or "cuda", "opencl:1" for the second device of OpenCL; "reference" is slow and
   // defines every op.
   std::string device = "cpu";
-  // The first so many layers lie on `device`, the others on `split`; at most all of them. With
-  // "cpu" for a device, a number above 0 takes the first GPU. kLayersThatFit: all, or as many as
-  // the device's memory holds.
+  // How many layers, from the first on, lie on `device`; the others lie on `split`. Any number
+  // above that of the layers means all. If `device` is "cpu", a number above 0 takes the first GPU.
+  // kLayersThatFit: all, or as many as the device's memory holds.
   static constexpr int64_t kLayersThatFit = -1;
   int64_t gpu_layers = kLayersThatFit;
   // The device of the layers that `device` does not hold: "cpu", or another GPU.
@@ -61,7 +61,8 @@ struct OpenOptions {
   // "llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT".
   std::string rope_scaling{};
   // Low-rank adapters of the model: folders in PEFT's layout, each optionally followed by "=SCALE",
-  // the factor of its effect. The name of a folder that exists has no scale, also "rate=0.5".
+  // the factor of its effect. The name of an existing folder is never taken apart, even if it is
+  // "rate=0.5".
   std::vector<std::string> lora{};
   bool check_memory = true;  // throw ResourceError before loading a model that cannot fit
   // Called with the plan before anything is loaded.

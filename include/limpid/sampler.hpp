@@ -40,8 +40,8 @@ class Candidates {
   void assign(std::span<const float> logits);
   // The same as assign() and keep_best(n), in one pass over the logits.
   void assign_best(std::span<const float> logits, int64_t n);
-  // The same for logits of which only the best are known, best first; one that is not finite counts
-  // as the best.
+  // The same when only the best logits are known, best first. A logit that is not finite counts as
+  // the best.
   void assign_best(std::span<const Candidate> best);
 
   std::span<const Candidate> items() const { return items_; }
@@ -105,8 +105,8 @@ struct SamplerContext {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  // For a sampler with a state: a new object in the state of the beginning. Each sequence then gets
-  // one of its own. Null, as here: the object has no state, and all sequences share it.
+  // For a sampler with a state: a new object in its initial state. Each sequence then gets one of
+  // its own. Null, as here: the object has no state, and all sequences share it.
   virtual std::shared_ptr<Sampler> clone() const { return nullptr; }
   // The sequence now goes on with `token`, which the whole chain chose. Called once for each token
   // of the answer, a stopping one included; not for those of the prompt.

@@ -19,7 +19,7 @@
 namespace limpid {
 
 struct SessionOptions {
-  int64_t n_ctx = 0;  // most tokens of the sequence, at most the model's n_ctx; 0: that
+  int64_t n_ctx = 0;  // most tokens of the sequence, up to the model's n_ctx; 0: n_ctx
 };
 
 // While a stream of generate() is open (it has neither ended nor been dropped), methods that change

@@ -36,8 +36,9 @@ std::optional<uint64_t> read_number(const std::string& path, const std::string& 
 }
 
 // The folders of this process's control groups, from its own to the outermost that can be seen: a
-// service has one of its own, and a container sees its own as the outermost. A limit of each holds.
-// `controller` is that of version 1, whose groups are in folders of its name; "" is version 2.
+// service has one of its own, and a container sees its own as the outermost. The limits of all of
+// them apply. `controller` is that of version 1, whose groups are in folders of its name; "" is
+// version 2.
 //   /proc/self/cgroup   0::/system.slice/limpid.service
 //   folders             /sys/fs/cgroup/system.slice/limpid.service, /sys/fs/cgroup/system.slice,
 //                       /sys/fs/cgroup

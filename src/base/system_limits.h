@@ -35,8 +35,8 @@ uint64_t third_level_cache(const std::string& root = "");
 void return_free_memory();
 
 // Lets all threads share malloc's free memory. The C library would give threads regions of their
-// own, which saves waiting; but what one thread takes another one frees, so each region grows to
-// its own largest moment. For a program that runs for weeks, before it starts threads.
+// own, which saves waiting. But what one thread allocates another one frees, so each region grows
+// to its own peak. For a program that runs for weeks, before it starts threads.
 void share_free_memory();
 
 }  // namespace limpid

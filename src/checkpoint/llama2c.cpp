@@ -232,7 +232,7 @@ Checkpoint parse_llama2c(const std::string& path, std::span<const std::byte> byt
   const uint64_t expected = expected_size(header, tensors, legacy);
   if (expected != bytes.size()) {
     reader.fail(reader.offset(), "weights",
-                "the header asks for a file of {} bytes, this one has {}{}", expected, bytes.size(),
+                "the header implies a file of {} bytes, this one has {}{}", expected, bytes.size(),
                 bytes.size() < expected ? ": download it again" : "");
   }
   Checkpoint checkpoint;

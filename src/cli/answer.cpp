@@ -9,7 +9,7 @@
 namespace limpid::cli {
 namespace {
 
-// Tokens a second; not a number, which is null in JSON, where no token or no time was measured.
+// Tokens a second; NaN, which is null in JSON, if no token or no time was measured.
 double rate(int64_t n, double seconds) {
   return n > 0 && seconds > 0 ? static_cast<double>(n) / seconds : std::nan("");
 }
@@ -20,7 +20,7 @@ std::string rate_text(int64_t n, double seconds) {
   return std::isnan(per_second) ? "" : fmt::format(", {:.1f} tokens/s", per_second);
 }
 
-// The tokens that the generation's time is of. The first one comes with the last step of the
+// The tokens that the generation's time covers. The first one comes with the last step of the
 // prompt.
 int64_t n_timed(const GenerationTimings& timings) {
   return std::max<int64_t>(0, timings.n_generated - 1);

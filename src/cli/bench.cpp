@@ -1,4 +1,5 @@
-// `limpid bench`: tokens per second of prompts and of generation, beside the limits of the machine.
+// `limpid bench`: tokens per second of prompts and of generation, compared with the limits of the
+// machine.
 //
 // Why two numbers and not one: in a step, every weight is read once and serves all tokens of the
 // step. A prompt brings hundreds of tokens to a step, so it is bound by arithmetic. Generation
@@ -211,7 +212,7 @@ void run(const BenchFlags& values) {
 }  // namespace
 
 Command bench_command() {
-  return {"tokens per second, beside the limits of this machine", "bench -m FILE [options]",
+  return {"tokens per second, compared with the limits of this machine", "bench -m FILE [options]",
           "Tokens per second of prompts (pp) and of generation (tg), with the bytes read and the "
           "operations done\nper second, and their share of what this machine can do, which it "
           "measures. Random tokens.",

@@ -17,7 +17,7 @@
 //   of compute limit   the time that the operations would take at the limits of their
 //                      instructions, over the mean of s
 // A program that decodes cannot exceed 100 % of the read limit: every weight is read for each
-// token. Weights that fit in the cache stay there, so that limit is not theirs.
+// token. Weights that fit in the cache stay there, so that limit does not apply to them.
 namespace limpid::cli {
 
 // Decoding reads every weight once per token and multiplies it once, so the bytes of the weights

@@ -113,7 +113,7 @@ class LocalPartner final : public ChatPartner {
   Chat chat_;
 };
 
-// main.cpp has put something that cannot be read in the place of a closed one.
+// main.cpp has replaced a closed standard input by something that cannot be read.
 bool stdin_is_closed() { return (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY; }
 
 // `limpid chat -p 'What does it do?' < square.c` sends one message:
@@ -162,7 +162,7 @@ std::string choose_sampler(const std::vector<std::string>& given, const Language
                      named == nullptr ? "by the model" : fmt::format("for {}", named->name));
 }
 
-// Who answers, and what a person is told of them first.
+// Who answers, and what a person sees about them first.
 struct Introduced {
   std::unique_ptr<ChatPartner> partner;
   std::string banner;

@@ -149,7 +149,7 @@ void judge_gpus(const Checkup& checkup, const Tell& note) {
   }
 }
 
-// What of memory, disk and model prevents a first chat.
+// Problems of memory, disk and model that prevent a first chat.
 void judge_first_chat(const Checkup& checkup, const Tell& problem) {
   const uint64_t available = checkup.machine.available_bytes;
   const CacheState& cache = checkup.cache;

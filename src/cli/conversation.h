@@ -21,7 +21,7 @@ struct ConversationOptions {
   bool system_is_chosen = false;  // by the user, who may have chosen none
   bool single_turn = false;
   bool json = false;
-  bool tells_ids = true;  // in the JSON: a server tells neither ids nor a seed
+  bool tells_ids = true;  // in the JSON: a server reports neither ids nor a seed
   bool timings = false;
 };
 

@@ -1,5 +1,5 @@
 // `limpid convert` and `limpid quantize`: a model in another layout, or in fewer bits. Both are one
-// job, export_model(): quantize always writes GGUF, and must be told a type.
+// job, export_model(): quantize always writes GGUF, and needs a type.
 //
 // What happens in a run of either:
 //   open the header   names, shapes and types, no weights
@@ -149,8 +149,8 @@ void remove_unfinished(const std::string& out) {
 }
 
 // K types hold blocks of 256 weights. A tensor whose rows are not a multiple of that gets a type of
-// blocks of 32 instead, and the user is told: a line for each pair of types, since a small model
-// may have hundreds of such tensors. --dry-run lists them all.
+// blocks of 32 instead. A line for each pair of types reports this, since a small model may have
+// hundreds of such tensors. --dry-run lists them all.
 void report_fallbacks(const TensorPlan& plan) {
   // By type wanted, type used and row length.
   std::map<std::tuple<DType, DType, int64_t>, uint64_t> counts;

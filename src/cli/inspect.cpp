@@ -126,11 +126,11 @@ Command inspect_command() {
   return {
       "what is in a model file, and the memory it needs",
       "inspect -m FILE | --config NAME|PATH [options]",
-      "Metadata, tensors, rotary table, chat template, and the memory that running it takes. "
+      "Metadata, tensors, rotary table, chat template, and the memory that the model needs. "
       "Does not load the weights unless --weights is given. --config alone: parameters "
       "and memory of a named model (llama-3-8b, "
       "gpt2-xl, …), of a folder with config.json or params.json, or of such a file; the weights "
-      "are not needed. --plan takes either, --quantize TYPE included.",
+      "are not needed. --plan works with both, and with --quantize TYPE.",
       "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
       "limpid inspect -m smollm2 --plan --device opencl --gpu-layers 8\n"
       "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"

@@ -101,7 +101,7 @@ std::string configuration_text(const Json& report) {
   const Json& kv = report["kv_bytes_per_token"];
   const Json& kv_full = report["kv_bytes_per_token_full"];
   return text + fmt::format(
-                    "\nbeside full multi-head attention ({} key-value heads)\n"
+                    "\ncompared with full multi-head attention ({} key-value heads)\n"
                     "  attention parameters {}, full {} ({})\n"
                     "  KV cache in f16: {} bytes a token, full {} ({}); at {} tokens {}, full {}\n",
                     report["n_heads"], grouped(attention), grouped(attention_full),

@@ -96,14 +96,14 @@ std::string environment_section(std::span<const DeclaredCommand> commands) {
        "where what is typed in `limpid chat` is kept, in its folder limpid (~/.local/state)"},
       {"LIMPID_ISA", "the instruction set whose kernels run, of those that `limpid devices` lists"},
       {"NO_COLOR", "no colours when it is set and not empty"},
-      {"HF_TOKEN", "the token with which `limpid pull` asks the hub"}};
+      {"HF_TOKEN", "the token that `limpid pull` sends to the hub"}};
   for (const DeclaredCommand& command : commands) {
     for (const Option* option : command.app->get_options()) {
       if (!option->get_envname().empty())
         variables.try_emplace(option->get_envname(), fmt::format("as {}", shown(*option)));
     }
   }
-  std::string page = ".SH ENVIRONMENT\nThe command line counts before these.\n";
+  std::string page = ".SH ENVIRONMENT\nThe command line takes precedence over these.\n";
   for (const auto& [name, meaning] : variables)
     page += fmt::format(".TP\n.B {}\n{}\n", roff(name), roff(meaning));
   return page;

@@ -101,7 +101,7 @@ void declare(CLI::App& app, MicrogptFlags& values) {
   add_option(app, "--save FILE", values.save, "keep what was learned (safetensors)");
   add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
   group(app, "samples");
-  add_switch(app, "--sample-only", values.sample_only, "no training; wants --load");
+  add_switch(app, "--sample-only", values.sample_only, "no training; needs --load");
   add_number(app, values, "--samples N", &Config::samples, "how many at the end (20)");
   add_number(app, values, "--temperature X", &Config::temperature,
              "low: careful, high: wild (0.5)");
@@ -188,14 +188,14 @@ Trainer make_trainer(const MicrogptFlags& values) {
   Config config = to_config(values);
   const auto make_engine = to_engine(values);
   LIMPID_CHECK(ArgumentError, !values.sample_only || !values.load.empty(),
-               "--sample-only wants --load FILE, a model to draw samples from");
+               "--sample-only needs --load FILE, a model to draw samples from");
   if (values.load.empty()) return {config, read_data(values), make_engine};
   for (const char* option : {"--n_embd", "--n_layer", "--n_head", "--block_size"})
     LIMPID_CHECK(ArgumentError, !is_given(values, option), "{} is fixed by --load {}; leave it out",
                  option, values.load);
   for (const char* option : {"--num_steps", "--learning_rate", "--batch_size", "--data"})
     LIMPID_CHECK(ArgumentError, !values.sample_only || !is_given(values, option),
-                 "{} is of training, and --sample-only does none; leave it out", option);
+                 "{} is for training, and --sample-only does none; leave it out", option);
   const auto saved = microgpt::load_model(values.load);
   return {config, values.sample_only ? Dataset() : read_data(values), make_engine, &saved};
 }

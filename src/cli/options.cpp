@@ -1,5 +1,5 @@
-// Options that several commands share. A value on the command line counts before one in the
-// environment (LLAMA_ARG_…, llama.cpp's names), and that before the default in the struct.
+// Options that several commands share. A value on the command line takes precedence over one in the
+// environment (LLAMA_ARG_…, llama.cpp's names), and that over the default in the struct.
 //
 // The values go into the structs of the library (OpenOptions, GenerationOptions), so the library's
 // defaults are also the program's. ModelFlags adds only what the library does not have.
@@ -77,8 +77,8 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   return "";
 }
 
-// Reads -hf. A model on the command line beats a repository in the environment. Returns the
-// problem, or "".
+// Reads -hf. A model on the command line takes precedence over a repository in the environment.
+// Returns the problem, or "".
 std::string read_repository(const CLI::App& app, const std::string& text, bool has_one_model,
                             std::string& repository) {
   const bool has_model = is_given(*find_option(app, "-m"));
@@ -108,7 +108,7 @@ void declare_sources(CLI::App& app, ModelFlags& values, Model& model, std::strin
   add_switch(app, "--offline", values.is_offline,
              "with -hf: use what was fetched before, and no network", "LLAMA_ARG_OFFLINE");
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,
-             "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
+             "a tokenizer in place of the model's: tokenizer.json, tokenizer.model, a folder, …");
 }
 
 void declare_cache_types(CLI::App& app, OpenOptions& options) {

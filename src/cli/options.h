@@ -32,7 +32,7 @@ void declare_model_path(CLI::App& app, ModelFlags& values);
 // --config, --rope-scaling
 void declare_overrides(CLI::App& app, ModelFlags& values);
 void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env = {});
-inline constexpr std::string_view kContextDefault = "the model's own, or what memory allows of it";
+inline constexpr std::string_view kContextDefault = "the model's own, or as much as memory allows";
 // All of ModelFlags. `n_ctx_default` says in words what -c is by default.
 void declare_model(CLI::App& app, ModelFlags& values,
                    std::string_view n_ctx_default = kContextDefault);

@@ -265,7 +265,7 @@ void run(const PullFlags& values) {
 Command pull_command() {
   return {"obtain a model", "pull NAME",
           "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
-          "path.\nAfterwards -m NAME means that file.",
+          "path.\nAfterwards -m NAME opens it.",
           "limpid pull smollm2\nlimpid pull --list\n"
           "limpid pull Qwen/Qwen3-0.6B\n"
           "limpid pull ORGANISATION/MODEL-GGUF --file model-Q4_K_M.gguf",

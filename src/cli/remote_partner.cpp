@@ -74,7 +74,7 @@ Json json_or_null(std::string_view text) {
   std::string problem = message;
   if (status == 401 || status == 403) {
     problem = server.key.empty()
-                  ? "it wants a key: --api-key KEY, or set LIMPID_API_KEY or OPENAI_API_KEY"
+                  ? "it needs a key: --api-key KEY, or set LIMPID_API_KEY or OPENAI_API_KEY"
                   : "it refuses the key of --api-key, LIMPID_API_KEY or OPENAI_API_KEY";
     if (!message.empty()) problem += fmt::format(" ({})", message);
   } else if (status / 100 == 3) {

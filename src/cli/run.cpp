@@ -39,7 +39,7 @@ struct RunFlags {
 std::vector<std::string> read_prompts(const RunFlags& values) {
   std::vector<std::string> prompts = values.prompts;
   for (const std::string& file : values.files) prompts.push_back(read_text(file));
-  // At a terminal the program does not wait for a text without being told: it begins from BOS.
+  // At a terminal the program does not wait for a text unless asked to: it begins from BOS.
   if (prompts.empty()) prompts.push_back(stdin_is_terminal() ? "" : read_text("-"));
   if (values.escape) {
     for (std::string& prompt : prompts) prompt = unescape(prompt);
@@ -80,8 +80,8 @@ GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
   return text.result();
 }
 
-// The batch ends when the first answer outgrows the context. An advice must be enough for all, so
-// it is about the longest text. A text that is too long itself is another error.
+// The batch ends when the first answer outgrows the context. The advice must be enough for all
+// texts, so it is about the longest one. A text that is too long itself is another error.
 [[noreturn]] void fail_full_context(const LanguageModel& model,
                                     std::span<const std::string> prompts,
                                     const GenerationOptions& options,

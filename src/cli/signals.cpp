@@ -42,10 +42,9 @@ struct sigaction bus_error_before {};
 // A handler may interrupt any instruction, malloc() and printf() included, so it may call only
 // functions that POSIX lists as async-signal-safe (write, unlink, tcsetattr, _exit, …) and read
 // only atomic variables. That holds for all functions from here to install().
-// termios has what stty shows: echo, whole lines or single keys. What was set by escape sequences
-// (bracketed paste) it does not know; that is the farewell's part.
-// In the background the terminal is another program's, and tcsetattr() would stop this one
-// (SIGTTOU).
+// termios has what stty shows: echo, whole lines or single keys. It does not know what escape
+// sequences have set (bracketed paste); the farewell undoes that. In the background the terminal is
+// another program's, and tcsetattr() would stop this one (SIGTTOU).
 void restore_terminal() {
   const bool is_ours = have_terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
   if (is_ours) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);

@@ -179,7 +179,7 @@ void declare(CLI::App& app, TokenizeFlags& values) {
                             "parse control tokens in the text: all, or the names in LIST"));
   add_option(app, "--tokenizer-algorithm NAME", values.algorithm,
              "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
-             "far that is from the model's own");
+             "far the two differ");
   add_switch(app, "--refuse-special", values.refuse_special,
              "a control token's name in the text that --special does not allow is an error");
   add_option(app, "--compare MODEL", values.compare,

@@ -1,5 +1,5 @@
-// `limpid verify`: a model beside a stored trace, or beside another checkpoint of the same model,
-// layer by layer.
+// `limpid verify`: compares a model with a stored trace, or with another checkpoint of the same
+// model, layer by layer.
 //
 // A model that computes almost the right numbers still writes fluent text, so errors in a layer are
 // seldom seen in what it says. Here each activation is compared with that of the reference:

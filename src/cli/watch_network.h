@@ -20,7 +20,7 @@ struct WatchFlags {
   std::string film;
   int64_t port = 0;
 
-  // Whether a page is served: a task alone wants one, a film alone does not.
+  // Whether a page is served: a task alone needs one, a film alone does not.
   bool serves() const { return watches || (!task.empty() && film.empty()); }
   bool any() const { return serves() || !film.empty(); }
 };

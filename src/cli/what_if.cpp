@@ -104,7 +104,7 @@ void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
 void declare_what_if(CLI::App& app, WhatIfFlags& values) {
   group(app, "what if");
   add_option(app, "--ablate PARTS", values.ablate,
-             "beside the model as it is, run it with parts set to zero: L3.H5 (a head), L3.attn, "
+             "run the model once more with parts set to zero: L3.H5 (a head), L3.attn, "
              "L3.mlp, L3 (the residual stream after a layer), between commas");
   CLI::Option* patch =
       add_option(app, "--patch TEXT", values.patch,

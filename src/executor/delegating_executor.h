@@ -35,7 +35,7 @@ class DelegatingExecutor : public Executor {
     sources_[weight.id] = source;
     return weight;
   }
-  // Where a weight came from; valid as long as the model.
+  // Where a weight came from; valid as long as the model lives.
   const WeightSource& source(const Weight& weight) const { return sources_.at(weight.id); }
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions) override {
     return inner_->load_rope(inverse_frequencies, n_positions);

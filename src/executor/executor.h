@@ -3,7 +3,7 @@
 // reference/ defines each op, cpu/ and gpu/ compute it fast, others record it or show it. op_list.h
 // has the dozen ops.
 //
-// The contract (proven by tests/executor/contract_*_test.cpp):
+// The contract (checked by tests/executor/contract_*_test.cpp):
 // - Each op returns a new Activation; no op works in place. Memory is reused only after its handle
 //   was destroyed.
 // - All that changes from step to step is in StepInputs; ops receive handles. Between
@@ -248,7 +248,7 @@ struct Projection {
 // product is values[i * stride + j - begin].
 struct ColumnPart {
   int64_t begin = 0;  // a multiple of kPartColumns
-  int64_t end = 0;    // one too, or the last column
+  int64_t end = 0;    // exclusive: also such a multiple, or the number of columns
   const float* values = nullptr;
   int64_t stride = 0;
 };
@@ -272,7 +272,8 @@ class Executor {
   virtual uint64_t kv_bytes(const KvLayout& layout) const {
     return layout.bytes_of(layout.n_blocks);
   }
-  // Bytes that load_rope would allocate for n_rot / 2 frequencies: f32, unless it says otherwise.
+  // Bytes that load_rope would allocate for n_rot / 2 frequencies: f32, unless an executor
+  // overrides it.
   virtual uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const;
   // Bytes that steps of this size would take for their activations.
   virtual uint64_t step_bytes(const StepSize& size) const;
@@ -314,7 +315,7 @@ class Executor {
   // Shows an activation as one part, where it lies or copied to the host.
   void show_whole(const Activation& y, const SeePart& see);
 
-  // Tells the name of an activation, for executors that show what a step computes (a probe, a
+  // Reports the name of an activation, for executors that show what a step computes (a probe, a
   // trace); others ignore it. layer -1: outside the blocks.
   virtual void observe(Place /*place*/, int64_t /*layer*/, const Activation& /*x*/) {}
   // Called before `observe`. An executor that intervenes may put another activation of the same

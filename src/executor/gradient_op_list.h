@@ -59,7 +59,7 @@ LIMPID_GRADIENT_OP(Activation, unary, (UnaryKind kind, const Activation& x, cons
 LIMPID_GRADIENT_OP(Activation, select_outputs, (const Activation& dy), (dy))
 
 // The output head and the loss together, so that the logits of all rows [rows, vocab_size] are
-// never held at once (Llama 3 has 128,256 tokens: 8,192 rows would take 4.2 GB):
+// never in memory at once (Llama 3 has 128,256 tokens: 8,192 rows would take 4.2 GB):
 //   z = x W^T      losses[t] = log(sum_v exp(z[t,v])) - z[t, token_id_t]      (nats)
 // Of the total sum_t factor_t * losses[t] it returns dx and adds dW. Without `want_gradients` it
 // computes the losses only and returns an empty activation.

@@ -76,7 +76,7 @@ void remark_on_stop_ids(const Checkpoint& checkpoint, int64_t vocab_size, Export
 }
 
 // Compares the importance matrix with the tensors that are quantised. Those without an entry are
-// quantised as if there were no importance matrix, and the user is told how many they are.
+// quantised as if there were no importance matrix, and a remark states their number.
 void check_importance(const Importance& importance, ExportResult& result) {
   if (importance.empty()) return;
   size_t n_quantized = 0;

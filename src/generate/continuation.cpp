@@ -64,8 +64,8 @@ void Continuation::begin(std::span<const TokenId> prompt) {
   };
   const bool at_start = std::ranges::none_of(prompt, is_text);
   decoder_.emplace(tokenizer_, options_.show_special, at_start);
-  // The text continues the prompt, whose last character may be incomplete. Push the last tokens, as
-  // many as a character has bytes at most, and discard their text.
+  // The text continues the prompt, whose last character may be incomplete. Push the last tokens, at
+  // most as many as a character has bytes, and discard their text.
   constexpr size_t kTail = 4;
   for (const TokenId id : prompt.last(std::min(prompt.size(), kTail))) {
     if (is_text(id)) decoder_->push(id);
@@ -83,7 +83,7 @@ void Continuation::give(const std::string& text) {
   tell_logprobs(result_.text.size());
 }
 
-// Tells the held tokens that begin before this byte. With the stop string "STOP", the tokens
+// Reports the held tokens that begin before this byte. With the stop string "STOP", the tokens
 // " foo", " barST" and "OP" give the text " foo bar" and the log-probabilities of the first two.
 // The tokens of one character begin together.
 void Continuation::tell_logprobs(size_t n_bytes) {
@@ -168,9 +168,9 @@ bool Continuation::needs_shift(int64_t n_tokens, int64_t n_ctx) {
 }
 
 // A model that was trained with BOS before each text is much worse without it, so a shift never
-// drops BOS, except in a context that holds only one token. A wish that leaves nothing to drop is
-// lowered: an error would come only when the context is full, and the text up to then would be
-// lost.
+// drops BOS, except in a context that holds only one token. An n_keep that leaves nothing to drop
+// is lowered: an error would come only when the context is full, and the text generated until then
+// would be lost.
 int64_t Continuation::n_keep() const {
   constexpr int64_t kLeastMoved = 4;  // tokens that a shift may drop or move, as in llama.cpp
   const int64_t wanted = options_.n_keep < 0 ? n_prompt_ : options_.n_keep;

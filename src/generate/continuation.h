@@ -36,8 +36,8 @@ class Continuation {
 
   // Sets the sequence so far. Must be called once, before the first next().
   void begin(std::span<const TokenId> prompt);
-  // Tells that the prompt now has `n` tokens, and lacks `n_dropped_messages` of a chat's messages.
-  // Called again when a chat shortens its prompt in the middle of an answer.
+  // Records that the prompt now has `n` tokens, and lacks `n_dropped_messages` of a chat's
+  // messages. Called again when a chat shortens its prompt in the middle of an answer.
   void set_prompt(int64_t n, int64_t n_dropped_messages);
 
   // Samples from the logits of the sequence's last token: all, or at least the n_best() best.
@@ -84,7 +84,7 @@ class Continuation {
   int64_t n_prompt_ = 0;
   int64_t n_full_ = std::numeric_limits<int64_t>::max();  // tokens of the context, once it is full
   std::string ready_;
-  // A token whose text may belong to a stop string: it is told when a part of its text is.
+  // A token whose text may belong to a stop string. It is reported when a part of its text is.
   struct HeldLogprobs {
     size_t begin = 0;  // of its text, in result_.text
     TokenLogprobs logprobs;

@@ -58,7 +58,7 @@ Devices open_devices(const OpenOptions& options) {
                "layers are to be split with '{}', but '{}' has all of them: give the number of "
                "layers that the device should hold (OpenOptions::gpu_layers)",
                options.split, device);
-  // Only a number of layers leaves some for the second device in any case.
+  // Only with a number of layers is it certain that the second device gets some.
   const bool has_number = n_layers > 0 && n_layers != INT64_MAX;
   check_products(options.products, device, has_number ? options.split : "");
   Devices devices{make_executor(device, executor), nullptr, device};

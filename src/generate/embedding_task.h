@@ -17,11 +17,11 @@ namespace limpid {
 // (which has seen all others), or of the first (for models that were trained so).
 enum class Pooling : uint8_t { kMean, kLast, kFirst };
 
-// That of the name "mean", "last" or "cls"; nothing for another name.
+// The pooling of that name, "mean", "last" or "cls"; nothing for another name.
 std::optional<Pooling> pooling_named(std::string_view name);
 
-// That which an embedding model was trained with (GGUF's ARCHITECTURE.pooling_type); the mean for
-// other models. Throws UnsupportedError for a type that is not implemented.
+// The pooling that an embedding model was trained with (GGUF's ARCHITECTURE.pooling_type); the mean
+// for other models. Throws UnsupportedError for a type that is not implemented.
 Pooling model_pooling(const Checkpoint& checkpoint);
 
 // Evaluates a text and pools its hidden states, the last layer's results after the output norm.

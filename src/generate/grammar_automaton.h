@@ -5,8 +5,9 @@
 // many to follow a million times. But nearly all bytes lead from few states to few states: within a
 // string of JSON, any letter leads back to the same state. So a state, a set of stacks, is a
 // number here, and a step that was taken before is one look-up. Bytes that no set of the grammar
-// tells apart are one class, such as the letters in a string, and share their steps. (Automata that
-// are made deterministic while they run: Thompson 1968, "Regular expression search algorithm".)
+// distinguishes form one class, such as the letters in a string, and share their steps. (Automata
+// that are made deterministic while they run: Thompson 1968, "Regular expression search
+// algorithm".)
 #pragma once
 
 #include <array>

@@ -327,7 +327,7 @@ class GrammarParser {
   }
 
   // UTF-8 writes a range as one sequence of byte ranges only if its characters have one length and
-  // differ in their last bytes alone, over the whole range of these; so a range is cut until its
+  // differ in their last bytes alone, over the whole range of these. So a range is cut until its
   // parts are such: é to ÿ is [C3][A9-BF], and a to é is [61-7F], [C2][80-BF], [C3][80-A9].
   void add_bytes(uint32_t first, uint32_t last, uint32_t rule) {
     for (const uint32_t most : {0x7FU, 0x7FFU, 0xD7FFU, 0xDFFFU, 0xFFFFU}) {

@@ -217,14 +217,14 @@ class Planner {
       const auto part = is_whole ? source : part_of_weight(source, n_first, first_layer == 0);
       if (part) count_weight(executor, *part, plan);
     }
-    // At the most context that there may be; `plan` counts again when it is known.
+    // For the largest possible context; `plan` counts again when the context is known.
     const bool has_head = end_layer == spec_.n_layers;
     plan.activations = executor.step_bytes(
         step_size(has_head, options_.n_ctx > 0 ? options_.n_ctx : spec_.n_ctx_train));
     return {&executor, std::move(plan)};
   }
 
-  // What the executor does not copy it reads in place: in the mapped file, or in the memory of a
+  // The executor reads in place what it does not copy: in the mapped file, or in the memory of a
   // derived tensor.
   void count_weight(const Executor& executor, const WeightSource& weight, DevicePlan& plan) const {
     const uint64_t copied = executor.weight_bytes(weight);

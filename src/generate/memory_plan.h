@@ -12,7 +12,7 @@
 
 namespace limpid {
 
-// The executors tell how much memory their parts take and how much they have.
+// The executors report how much memory their parts take and how much memory they have.
 //
 // Layers: OpenOptions::gpu_layers on the first device, or with kLayersThatFit as many as it holds
 // beside the KV cache of min(4,096, the model's own context) positions, or of `options.n_ctx`.
@@ -22,9 +22,9 @@ namespace limpid {
 // must fit into it.
 //
 // File: if the model does not fit, quantised matrices of the last layers stay in the file, of as
-// few layers as possible (WeightSource::stays_in_file). The context is then that for which layers
-// leave a device, or less if even that does not fit. With `options.check_memory` false all are
-// copied.
+// few layers as possible (WeightSource::stays_in_file). The context is then the one for which
+// layers would leave a device, or a smaller one if even that does not fit. With
+// `options.check_memory` false all are copied.
 //
 // Throws FormatError for a tensor that is missing or has a wrong shape, and ShapeError for sizes
 // that overflow.

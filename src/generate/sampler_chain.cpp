@@ -105,8 +105,8 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
 
 // If nothing but biases and penalties changes the logits before only the best are kept, the others
 // need not become candidates at all. Lowering the logits of m tokens moves at most m others up, so
-// the best n are among the n + m best of before. Example: a greedy choice with a penalty of the
-// last 64 tokens is among the best 65 logits.
+// the new n best are among the old n + m best. Example: a greedy choice with a penalty of the last
+// 64 tokens is among the best 65 logits.
 int64_t SamplerChain::n_deciding(const SamplerOptions& options) const {
   auto next = samplers_.begin();
   const auto is_next = [&](std::string_view name) {
@@ -166,8 +166,8 @@ TokenId SamplerChain::sample(std::span<const float> logits, std::span<const Toke
   return choose(history);
 }
 
-// Candidates beyond the n_best() best are dropped first: where a bias or a penalty lowers the best
-// ones, no token may move up that sample() would not see.
+// Candidates beyond the n_best() best are dropped first: when a bias or a penalty lowers the best
+// ones, no token that sample() would not see may move up.
 TokenId SamplerChain::sample_best(std::span<const Candidate> best,
                                   std::span<const TokenId> history) {
   candidates_.assign_best(best);

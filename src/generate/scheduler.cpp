@@ -164,8 +164,8 @@ void Scheduler::admit() {
   }
 }
 
-// A task that starts needs room for its whole prompt and one block to grow into; to start earlier
-// would only mean to be preempted. The first one always starts, and fails if it does not fit alone.
+// A task that starts needs room for its whole prompt and one block to grow into; starting earlier
+// would only lead to preemption. The first one always starts, and fails if it does not fit alone.
 bool Scheduler::start(Task& task, int64_t n_promised) {
   const bool must_start = task.keeps_blocks_ || n_running() == 0;
   if (!must_start && n_running() >= options_.n_running) return false;

@@ -39,7 +39,7 @@
 namespace limpid {
 
 // What a step gives for a token: its logits [vocab_size] or its hidden state [d_model]; or only the
-// best of the logits, best first, of which one that is not finite counts as the best.
+// best logits, best first. A logit that is not finite counts as the best.
 struct StepRow {
   std::span<const float> whole{};
   std::span<const Candidate> best{};  // empty if `whole` is not
@@ -54,7 +54,7 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
 
-  // The most positions of the KV cache that the task comes to.
+  // The most positions of the KV cache that the task will need.
   int64_t n_positions() const { return n_most_; }
 
  protected:

@@ -2,9 +2,9 @@
 //
 // The weights of one head over T tokens are a triangle of T (T + 1) / 2 numbers; a model of 32
 // layers and 32 heads has 1,024 of them, 134 million numbers for 512 tokens. Most are near 0. A map
-// keeps these numbers: for each row the weight on the first token, which heads without anything to
-// do look at ("attention sink", Xiao et al. 2023, arXiv:2309.17453), and the strongest K others; a
-// small picture of the triangle; and means that tell what the head does.
+// keeps these numbers: for each row the weight on the first token, where heads look that have
+// nothing to do ("attention sink", Xiao et al. 2023, arXiv:2309.17453), and the strongest K others;
+// a small picture of the triangle; and means that tell what the head does.
 #pragma once
 
 #include <cstdint>

@@ -78,8 +78,9 @@ std::vector<float> Attributor::output_row(int32_t token) const {
   return values;
 }
 
-// What a direction owes to the token, g * w_v, is kept apart from the scale s, which it owes to the
-// stream: a text says many tokens more than once, and their logits share one direction.
+// The part of a direction that depends on the token, g * w_v, is kept apart from the scale s, which
+// depends on the stream: many tokens occur more than once in a text, and their logits share one
+// direction.
 std::vector<float> Attributor::direction_of_logit(int32_t token, double& norm_bias) const {
   std::vector<float> u = output_row(token);  // w_v
   if (against_ >= 0) std::ranges::transform(u, output_row(against_), u.begin(), std::minus());
@@ -139,8 +140,8 @@ void Attributor::begin(std::span<const int32_t> tokens) {
   });
 }
 
-// What attention added to the stream is known, and so is its product with u. What the heads do not
-// explain of it is the rest: biases, low-rank updates, rounding.
+// What attention added to the stream is known, and so is its product with u. The part of this
+// product that the heads do not explain is the rest: biases, low-rank updates, rounding.
 void Attributor::see(Place place, int64_t layer, std::span<const float> values) {
   if (n_rows_ == 0) return;
   const int64_t n_cols = std::ssize(values) / n_rows_;

@@ -20,8 +20,8 @@ double difference(double x, double reference) {
 // The largest error of the rows of one activation [n_rows, n_cols], and where it is.
 //
 // Both norms of a row are sums over all of its elements. A row may have a few elements that are a
-// hundred times as large as the others, as those of the first token have; the small relative error
-// of such an element is large beside the others, and still small in the whole.
+// hundred times as large as the others, as those of the first token have; a small relative error of
+// such an element is large compared with the other elements, but small compared with the row.
 ActivationError compare(const Observation& mine, const Observation& reference) {
   ActivationError worst{mine.what, mine.layer, mine.n_rows, mine.n_cols};
   const auto n_cols = static_cast<size_t>(mine.n_cols);

@@ -1,5 +1,5 @@
-// Two runs over the same text beside each other: a model with and without a change inside, or two
-// models, or two quantisations of one.
+// Compares two runs over the same text: a model with and without a change inside, or two models, or
+// two quantisations of one.
 #pragma once
 
 #include <array>

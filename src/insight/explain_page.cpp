@@ -52,7 +52,7 @@ std::string packed_bytes(std::span<const float> shares) {
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-// Of 512 tokens and 33 layers of the lens, the two likeliest tokens take 34,000 ids: 180 kB here
+// For 512 tokens and 33 layers of the lens, the two likeliest tokens are 34,000 ids: 180 kB here
 // and 700 kB as a JSON list of objects.
 //
 // The same number of tokens from each prediction.
@@ -102,7 +102,7 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
           {"parts", packed(shares)}};
 }
 
-// Of 512 tokens, a head that keeps five weights a row has 2,560 columns of 16 bits and as many
+// For 512 tokens, a head that keeps five weights a row has 2,560 columns of 16 bits and as many
 // weights of 8: 10 kB in base64. Texts of more than 65,536 tokens need columns of 32 bits.
 template <typename Column>
 Json pack_rows(const AttentionMap& map) {
@@ -130,7 +130,7 @@ Json pack(const AttentionMap& map) {
 }
 
 // The heads with the clearest habits have their rows in the page, as many as kMostRowNumbers allow.
-// Of 8,000 tokens, the rows of 1,024 heads would take 43 MB, and those of 125 take 5.
+// For 8,000 tokens, the rows of 1,024 heads would take 43 MB, and those of 125 take 5.
 Json pack(std::span<const AttentionMap> maps) {
   Json heads = Json::array();
   std::vector<std::pair<double, size_t>> order;

@@ -24,8 +24,8 @@ void ProbeExecutor::observe(Place place, int64_t layer, const Activation& x) {
   observer_(place, layer, in_place.empty() ? copy(x) : in_place);
 }
 
-// The activation itself stays as it is, since ops before it may still be read; the pass gets
-// another one.
+// The activation itself is not changed: it may be the result of an earlier place too, which is
+// still to be read. The pass gets another activation.
 void ProbeExecutor::intervene(Place place, int64_t layer, Activation& x) {
   if (!changed_.contains(place)) return;
   const std::span<float> values = copy(x);

@@ -35,8 +35,8 @@ struct TracedOp {
 class StepTracer final : public DelegatingExecutor {
  public:
   // Called on the thread that runs the step, in the order of the ops. A result is shown when the
-  // decoder has named it, or names a later one: the op that it belongs to is the last that ran, or
-  // the projection of Q, K and V, whose V is named after the rotation of Q and K. What the function
+  // decoder has named it, or names a later one: its op is the last one that ran, or for V the
+  // projection of Q, K and V, because V is named after the rotation of Q and K. What the function
   // throws ends the step.
   using Show = std::function<void(const TracedOp& op)>;
 

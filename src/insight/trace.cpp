@@ -73,8 +73,8 @@ Trace read_trace(const Checkpoint& checkpoint) {
   return trace;
 }
 
-// All positions ask for logits, so that the trace has them for every token. The cache is f32: a
-// cache of f16 would round keys and values, which the reference may not do.
+// Logits are requested for all positions, so that the trace has them for every token. The cache is
+// f32: a cache of f16 would round keys and values, which the reference may not do.
 Trace trace_model(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids) {
   Trace trace{{token_ids.begin(), token_ids.end()}, {}};
   const int64_t n_rows = std::ssize(token_ids);

@@ -31,8 +31,8 @@ bool is_lora_tensor(std::string_view name);
 // checkpoint's architecture decides how PEFT's names are read. Throws FormatError, UnsupportedError
 // for an adapter of another kind or model and for an option that would change the result.
 void add_lora_adapter(Checkpoint& canonical, const std::string& path, double scale = 1);
-// "PATH" or "PATH=SCALE". The name of a folder that exists is a path, also "rate=0.5". Throws
-// ArgumentError for a folder with a scale that is not a finite number.
+// "PATH" or "PATH=SCALE". The name of an existing folder is a path, even if it is "rate=0.5".
+// Throws ArgumentError for a folder with a scale that is not a finite number.
 struct LoraSource {
   std::string path;
   double scale = 1;

@@ -187,8 +187,8 @@ std::span<const float> Model::show(Activation result) {
   return copied_;
 }
 
-// Room only grows: a step of one token after a long prompt does not release the buffers. It is for
-// one step, so the result of the last one goes.
+// Room only grows: a step of one token after a long prompt does not release the buffers. The room
+// is for one step, so the result of the last step is dropped.
 void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
   result_ = Activation();
   if (n_tokens <= room_tokens_ && n_outputs <= room_outputs_) return;

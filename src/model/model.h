@@ -76,8 +76,8 @@ class Model {
                               PassResult result = PassResult::kLogits,
                               std::span<const double> adapter_factors = {});
 
-  // The same step, of whose logits only the n best of each requested token are copied from the
-  // executor: columns and values of Executor::read_best.
+  // The same step, but only the n best logits of each requested token are copied from the executor:
+  // columns and values of Executor::read_best.
   struct BestLogits {
     int64_t n = 0;
     std::span<const int32_t> ids;   // [n_outputs, n]

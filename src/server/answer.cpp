@@ -135,7 +135,8 @@ class AnswerInProgress {
 
   size_t n_each() const { return results_.choices.size() / results_.prompts.size(); }
 
-  // The client is told of each prompt once: its other choices find what the first one evaluated.
+  // Each prompt is reported to the client once: its other choices find what the first one
+  // evaluated.
   void count(size_t choice, const GenerationResult& result) {
     const GenerationTimings& timings = result.timings;
     if (choice % n_each() == 0) results_.n_cached_tokens += timings.n_reused;

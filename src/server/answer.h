@@ -1,6 +1,6 @@
-// From an internal request to the answer of an API: one way for all of them. An API gives an
-// AnswerShape, which knows its JSON; here are the queue, the stream, the client that goes, the
-// counts.
+// From an internal request to the answer of an API: one way for all of them. An API provides an
+// AnswerShape, which writes its JSON. The queue, the stream, clients that leave and the counts are
+// handled here.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,8 @@ class AnswerShape {
 
   virtual ApiStyle style() const { return ApiStyle::kOpenAi; }
   virtual std::string content_type() const { return kEventStream; }
-  // The field of the request that holds the prompt. It is to blame for a prompt that does not fit.
+  // The field of the request that holds the prompt. The error about a prompt that does not fit
+  // names it.
   virtual std::string prompt_field() const { return "prompt"; }
   virtual std::string begin(int64_t /*n_prompt_tokens*/) { return ""; }
   // Before anything else of a choice, for a request that wants log-probabilities of its prompt.

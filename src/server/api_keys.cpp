@@ -26,8 +26,8 @@ void ApiKeys::add_file(const std::string& path) {
 
 // A comparison that ends at the first difference takes longer the more of a guess is right, and
 // over many tries that can be measured. Keys are compared as hashes, which a client cannot steer
-// byte by byte, and without an early end. All keys are looked at, so that the time does not tell
-// which one it was.
+// byte by byte, and without an early end. All keys are compared, so that the time does not show
+// which one matched.
 bool ApiKeys::contains(std::string_view key) const {
   const std::string hash = sha256_of(key);
   bool found = false;

@@ -25,8 +25,8 @@ ApiStyle style_of(std::string_view path);
 // A request that is refused, or that failed, and what the client learns about it.
 class ApiError : public Error {
  public:
-  // `param` is the field that is to blame: "messages[0].role"; "" for none. Without a `type` the
-  // error has the type that OpenAI gives to errors of this status.
+  // `param` is the field that caused the error: "messages[0].role"; "" for none. Without a `type`
+  // the error has the type that OpenAI gives to errors of this status.
   ApiError(int status, const std::string& message, std::string param = "", std::string type = "");
 
   int status() const { return status_; }
@@ -43,8 +43,8 @@ class ApiError : public Error {
 };
 
 // `error` as a client sees it. Errors of the library that are about the request keep their
-// messages; of other errors the client learns only the kind. A prompt that does not fit is blamed
-// on `prompt_field`.
+// messages; of other errors the client learns only the kind. The error about a prompt that does not
+// fit names `prompt_field`.
 ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt_field = "");
 
 // The error in the shape of an API, without the status.

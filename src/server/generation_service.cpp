@@ -200,9 +200,9 @@ void GenerationService::wake() {
   submitted_.notify_one();
 }
 
-// The queue has a bound: requests that wait cost memory, and a client that is told at once to come
-// again can ask another server. A request that could run at once does not count as waiting: with 32
-// at a time and 256 places in the queue, the 289th request is refused.
+// The queue has a bound: requests that wait cost memory, and a client that is refused at once can
+// ask another server. A request that could run at once does not count as waiting: with 32 at a time
+// and 256 places in the queue, the 289th request is refused.
 QueuePlace GenerationService::take_place() {
   const int64_t n = ++n_places_;
   QueuePlace place(this, [this](const void*) { --n_places_; });

@@ -109,7 +109,8 @@ struct HttpOptions {
   // A page on the web can make a browser send requests to this machine under a name of the page's
   // choice (DNS rebinding). So the header Host must name localhost, a loopback address, one of
   // these ("name" or "name:port"), or any address while the server listens on others than loopback.
-  // Then an empty list allows every Host, but to pages (header Origin) only under an address.
+  // In that last case an empty list allows every Host, but allows pages (header Origin) only under
+  // an address.
   std::vector<std::string> allowed_hosts{};
   // Origins ("https://example.org") whose pages may use the server from a browser, besides its own.
   std::vector<std::string> allowed_origins{};

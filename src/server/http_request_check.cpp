@@ -7,9 +7,10 @@
 namespace limpid {
 
 // Most of this is against smuggling: a proxy before the server and the server itself must agree
-// where a request ends, or what one takes for the end of a body is a request of its own for the
-// other, with the rights of the client before. RFC 9112, section 6.3, says which length counts when
-// there are two. Proxies have got it wrong, so nothing with two lengths is accepted.
+// where a request ends. Otherwise one of them takes for a request of its own what is the end of a
+// body for the other, with the rights of the client before. RFC 9112, section 6.3, says which
+// length counts when there are two. Proxies have got it wrong, so nothing with two lengths is
+// accepted.
 HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
   const auto count = [&](std::string_view name) {
     return std::ranges::count_if(request.headers,

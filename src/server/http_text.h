@@ -45,7 +45,7 @@ enum class BodyLength { kKnown, kChunked, kUntilClose };
 // Status line and header fields of `answer`, up to the empty line. Line breaks in header values
 // become blanks.
 std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_alive);
-// What a browser is told that asks whether a page of an allowed origin may send `request`.
+// The answer to a browser that asks whether a page of an allowed origin may send `request`.
 HttpAnswer preflight_answer(const HttpRequest& request);
 // "5\r\nhello\r\n"
 std::string chunk_text(std::string_view data);

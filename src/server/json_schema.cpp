@@ -151,7 +151,7 @@ class SchemaWriter {
     }
     if (const auto type = words.read("type")) {
       if (!type->json().is_array()) return of_type(words, *type);
-      // One that came twice would double the text at each level, and so 100 levels never end.
+      // A type that came twice would double the text at each level, so 100 levels would never end.
       std::set<std::string, std::less<>> known;
       return one_of(*type, "type", [&](const JsonField& each) {
         if (!known.insert(each.string()).second) each.fail("is in the list twice");

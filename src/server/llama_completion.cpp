@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMostToldBiases = 32 << 10;  // of all answers to a request
 
 // Each answer repeats the settings. So a request of 200 KB, with 16,000 biases for 512 prompts,
-// would ask for 350 MB, which take 4 GB while they are made.
+// would get an answer of 350 MB, which takes 4 GB while it is made.
 void check_biases(const RequestSettings& settings, size_t n_prompts) {
   const size_t n = settings.generation.sampler.logit_bias.size();
   if (n * n_prompts > kMostToldBiases)

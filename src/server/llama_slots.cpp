@@ -48,7 +48,7 @@ size_t slot_of(const ApiCall& call) {
 int64_t save(GenerationService& service, size_t slot, const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_symlink(path, error) || (is_there(path) && !is_prefix_file(path)))
-    throw ApiError(400, "a file of this name is there already, and holds no slot", "filename");
+    throw ApiError(400, "a file of this name exists already, and is not a saved slot", "filename");
   return service.save_slot(slot, path);
 }
 

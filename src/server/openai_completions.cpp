@@ -1,8 +1,8 @@
 // /v1/completions: the older API of OpenAI, and the only one that says how likely a prompt is.
-// With "echo" the text begins with the prompt, and with "logprobs" as well, the first token has
-// null: the model predicts each token from those before it, and nothing is before the first. Tests
-// of language models use it: the probability of "Paris" after "The capital of France is" is read
-// off the prompt, and nothing is generated ("max_tokens": 0).
+// With "echo" the text begins with the prompt. With "logprobs" as well, the first token has null,
+// because the model predicts each token from those before it, and nothing is before the first.
+// Tests of language models use it: the probability of "Paris" after "The capital of France is" is
+// read off the prompt, and nothing is generated ("max_tokens": 0).
 #include <fmt/format.h>
 
 #include <cmath>

@@ -4,8 +4,8 @@
 // If the row has the errors e_j, the expected square of the product's error is about
 //   sum_j v_j e_j^2 + (e . m)^2.
 // The searches for scales minimise the first term. The second depends on one number for the whole
-// row, its drift e . m. The searches leave it to chance, and it is often the greater part of the
-// sum, because activations have much of their energy in their mean.
+// row, its drift e . m. The searches leave the drift to chance, and it is often the greater part of
+// the sum, because activations have much of their energy in their mean.
 //
 // So, once the levels are chosen, a few elements that lie almost midway between two levels move to
 // the other level: always the element whose move lowers the sum the most, until none does. The

@@ -137,7 +137,7 @@ class WorldRanks final : public Ranks {
   }
 
  private:
-  // One that goes on: MPI reads the lists until it has ended.
+  // An exchange that goes on: MPI reads the lists until it has ended.
   struct Exchange {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<int> counts, begins;          // of the shares, by rank

@@ -106,7 +106,7 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
         "type of matrix products and kept activations; weights and gradients stay f32 (f32)");
   visit("checkpoint-activations", s.checkpoint_activations, "on|off",
         "less memory: compute activations again in the backward pass (off)");
-  visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model; 0: no (0)", 0);
+  visit("lora", s.lora, "RANK", "train a low-rank adapter instead of the model; 0: no (0)", 0);
   visit("lora-alpha", s.lora_alpha, "X", "the adapter's scale is X / RANK (16)");
   visit("lora-targets", s.lora_targets, "LIST",
         "modules that the adapter changes, or all-linear (q_proj,v_proj; c_attn)");

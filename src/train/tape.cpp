@@ -74,7 +74,7 @@ void Tape::release(int32_t id) noexcept {
 }
 
 // Values are rounded when they are computed (`keep`), so storing them in 16 bits loses nothing.
-// That waits until the next op, because release() must not fail and cannot allocate.
+// This happens at the next op, because release() must not fail and cannot allocate.
 void Tape::store_narrow() {
   for (const int32_t id : to_narrow_) {
     Node& node = nodes_[static_cast<size_t>(id)];

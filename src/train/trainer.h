@@ -87,7 +87,7 @@ class Trainer {
   int64_t n_held_out_windows() const;
   int64_t n_held_out_batches() const;
   std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
-  // Of what a state belongs to.
+  // Identifies what a state belongs to.
   struct Digest {
     const char* key;  // in the file of the state
     std::string digest;

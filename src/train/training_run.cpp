@@ -128,7 +128,7 @@ Checkpoint open_model(const RunSettings& settings) {
   return model;
 }
 
-// Says how the run can go on without the checkpoint, after a `question` that comes first.
+// Says how the run can go on without the checkpoint; `question` comes before that.
 [[noreturn]] void throw_unreadable(const RunFolder::SavedStep& saved, const Error& error,
                                    const std::string& question = "") {
   throw_format_error(saved.path, "checkpoint",

@@ -154,7 +154,7 @@ class Keys(unittest.TestCase):
             self.assertEqual(chat(*asked, LIMPID_API_KEY="secret", OPENAI_API_KEY="x")[0], 0)
             code, out, err = chat(*asked)
             self.assertEqual((code, out), (1, ""))
-            self.assertIn("HTTP status 401: it wants a key: --api-key KEY", err)
+            self.assertIn("HTTP status 401: it needs a key: --api-key KEY", err)
             code, out, err = chat(*asked, "--api-key", "wrong")
             self.assertEqual((code, out), (1, ""))
             self.assertIn("HTTP status 401: it refuses the key", err)

@@ -12,7 +12,7 @@ namespace limpid {
 // that a step makes no system calls.
 //
 // take() prefers a range of exactly its size that was given back in this step, and otherwise uses
-// the lowest free range that is large enough. So the lines of a matrix held a matrix of the same
+// the lowest free range that is large enough. So a matrix gets lines that held a matrix of the same
 // shape before. Threads share out the rows of all matrices alike, so a thread writes lines that its
 // own core wrote last. Lines that another core wrote must be fetched from there before they are
 // written; where two cores have no cache in common, that is slow (docs/adr/0018).

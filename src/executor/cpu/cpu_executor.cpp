@@ -34,9 +34,10 @@ uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized, DType pro
 }
 
 // Half of a core's second-level cache, which holds the tokens too: a quarter of a MiB to a MiB.
-// With more, rows of 8,192 floats pass by the tokens fewer times: where a core has 2 MiB (Intel
-// Xeon, Emerald Rapids), a prompt's products with them are 1.18 times as fast with one MiB as with
-// half of one. Where a core has half a MiB (AMD Zen 1), a quarter is 1.05 times as fast as half.
+// With more, the tokens are read fewer times for rows of 8,192 floats: where a core has 2 MiB
+// (Intel Xeon, Emerald Rapids), a prompt's products with them are 1.18 times as fast with one MiB
+// as with half of one. Where a core has half a MiB (AMD Zen 1), a quarter is 1.05 times as fast as
+// half.
 int64_t linear_scratch_floats() {
   constexpr int64_t kLeast = 1 << 16, kMost = 1 << 18;
   return std::clamp(second_level_cache() / 2 / static_cast<int64_t>(sizeof(float)), kLeast, kMost);

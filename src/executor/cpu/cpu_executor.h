@@ -74,7 +74,7 @@ class CpuExecutor final : public Executor {
     int64_t end;
   };
   struct AttentionCall;
-  // How far a wave of a task is. Threads that work on other tasks have other cache lines.
+  // The progress of a wave of a task. Threads that work on other tasks use other cache lines.
   struct alignas(64) AttentionProgress {
     std::atomic<int64_t> n_merged{0};  // the first so many blocks of the task are in its state
     std::atomic<int64_t> n_left{0};    // blocks of the wave that are not computed yet

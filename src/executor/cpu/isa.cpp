@@ -99,7 +99,7 @@ const std::vector<Isa>& detected() {
 
 }  // namespace
 
-// Prefetching by software suits most CPUs.
+// Software prefetching pays on most CPUs.
 //
 // On AMD Zen 4 (EPYC, model 17) the hardware alone reads ahead better while the arithmetic is
 // short. Decode of the Llama-3.2-1B shape without software prefetching, as a multiple of the speed

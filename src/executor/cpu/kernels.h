@@ -35,8 +35,8 @@ struct FloatLinearTask {
   float* scratch = nullptr;     // of this thread: a panel of rows that stays in its L2 cache
   int64_t scratch_floats = 0;
   // Of one token: into how many parts (2 or 4) a range is cut, whose rows are read side by side,
-  // each part in a stream of its own, without prefetching by software. 0: neighbouring rows are
-  // read together, and prefetched.
+  // each part in a stream of its own, without software prefetching. 0: neighbouring rows are read
+  // together, and prefetched.
   int n_streams = 0;
 };
 // Tokens that threads pack together: whole tiles of every instruction set.

@@ -6,11 +6,11 @@
 // the next. So no thread is idle during the small matrices of K and V. Example: Q of Llama 3.2 1B
 // has 128 groups (0 to 127), K and V have 32 each (128 to 159, 160 to 191).
 //
-// Of many tokens, each thread takes some, with all rows. Other ops share out tokens too, so a
-// thread finds most of what it reads in the caches of its own core. The cores of a server often
-// have no cache in common: on a Zen 4 whose two cores have none, linear layers of 256 tokens take
-// 0.8 times as long as with all tokens for half of the rows. Few tokens are not divided, because
-// each part reads all weights.
+// If there are many tokens, each thread takes some of them, with all rows. Other ops share out
+// tokens too, so a thread finds most of what it reads in the caches of its own core. The cores of a
+// server often have no cache in common: on a Zen 4 whose two cores have none, linear layers of 256
+// tokens take 0.8 times as long as with all tokens for half of the rows. Few tokens are not
+// divided, because each part reads all weights.
 #include <algorithm>
 #include <numeric>
 

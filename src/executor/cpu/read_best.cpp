@@ -1,10 +1,10 @@
 // The best elements of rows of logits: all that a greedy or top-k chain of samplers needs.
 //
-// To look at 49,152 logits one by one takes a thread as long as 1 % of a small model's step, and
-// with many sequences one thread would do that for each of them while the others wait. So all
-// threads find the largest of each block of 64 first, with vector registers. The k best elements of
-// a row then lie in the k blocks whose largest elements are the best: a block that is not among
-// them has k elements of other blocks before its own. Those few blocks are sorted.
+// Looking at 49,152 logits one by one takes a thread 1 % of the time of a small model's step. With
+// many sequences, one thread would do that for each of them while the others wait. So all threads
+// find the largest of each block of 64 first, with vector registers. The k best elements of a row
+// then lie in the k blocks whose largest elements are the best: a block that is not among them has
+// k elements of other blocks before its own. Those few blocks are sorted.
 #include <algorithm>
 #include <cmath>
 #include <limits>

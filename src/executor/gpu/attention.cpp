@@ -20,7 +20,7 @@ constexpr int64_t kFewTokens = 16;
 constexpr int64_t kGroupsOfUnit = 2;  // that run at the same time without waiting for each other
 constexpr int64_t kMostParts = 2048;  // of a step's tokens together, which bounds their memory
 
-// How the outputs are dealt to groups; the results do not depend on it.
+// How the outputs are divided among groups; the results do not depend on it.
 struct Tiling {
   int64_t heads;            // query heads of a group at most
   int64_t tokens_of_group;  // neighbouring ones, which read the same keys where they can
@@ -82,8 +82,8 @@ void GpuExecutor::reserve_parts() {
             "parts of attention");
 }
 
-// Takes the rotations of q and k when they wait and turn by the same angles: the launch that puts
-// the keys into the cache does that too.
+// Takes the rotations of q and k if they are waiting and use the same angles: the launch that puts
+// the keys into the cache then rotates them too.
 GpuExecutor::Appended GpuExecutor::take_appended(const Activation& q, const Activation& k,
                                                  int64_t head_dim) {
   const std::vector<Rotation>& all = waiting_.rotations;

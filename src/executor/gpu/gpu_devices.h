@@ -24,9 +24,9 @@ std::vector<GpuApi> gpu_apis();
 std::unique_ptr<Executor> make_gpu_executor(std::string_view name,
                                             std::string_view products = "f32");
 
-// As the driver names it, a device that is used for the first time: the kernels that every model
-// needs are to be compiled and kept (program_cache.h), which takes minutes with PoCL. "" for
-// others, and for one that is not there. Throws ArgumentError for "opencl:x".
+// The driver's name of a device that is used for the first time: the kernels that every model needs
+// are still to be compiled and kept (program_cache.h), which takes minutes with PoCL. "" for other
+// devices, and for one that is not there. Throws ArgumentError for "opencl:x".
 std::string device_without_kernels(std::string_view name);
 
 // Bytes a second that the device reads and writes when it copies within its memory, measured in

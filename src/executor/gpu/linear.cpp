@@ -127,7 +127,7 @@ GpuExecutor::Product GpuExecutor::product_of(const Activation& x, int64_t n_toke
     product.n_rows += p.weight.rows;
     if (p.bias) product.biases |= 1 << i;
   }
-  // Matrices without rows, whose pointers are those of any buffer.
+  // The kernel has kMostMatrices arguments. Those without rows need a valid pointer.
   for (size_t i = projections.size(); i < kMostMatrices; ++i) {
     product.matrices[i] = product.matrices[0];
     product.matrices[i].rows = 0;

@@ -27,7 +27,7 @@ let defaults = {};
 let told = "";  // what connect() has told; "": nothing, or it is settled
 let again = 0;  // the timer of connect()
 
-// --- What is told ---
+// --- Notices ---
 
 function tell(error) {
   const notice = $("notice");
@@ -355,7 +355,7 @@ async function connect() {
     $("model").title = page.model() ?? "";
   } catch (error) {
     const waits = error.status === 503 || error.status === 0;
-    // What is waited for is told once: the notice may have been closed since.
+    // The notice about waiting is shown once: it may have been closed since.
     if (!waits || error.message !== told) tell(error);
     told = error.message;
     if (waits) again = setTimeout(connect, ASK_AGAIN);

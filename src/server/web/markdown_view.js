@@ -20,7 +20,7 @@ export class MarkdownView {
   #told = 0;  // where those begin that update() has not returned yet
   #isFinal = false;
 
-  // `root` is an empty element; `copied` is told of each text that a copy button copies.
+  // `root` is an empty element; `copied` is called with each text that a copy button copies.
   constructor(root, owner, copied) {
     this.root = root;
     this.owner = owner;
@@ -64,7 +64,8 @@ export class MarkdownView {
       }
     });
     if (n > 0) this.#from = n < blocks.length ? blocks[n].start : source.length;
-    // The last block of an answer that is continued is told once more, with what was added to it.
+    // The last block of an answer that is continued is reported once more, with what was added to
+    // it.
     this.#told = Math.max(this.#told, isFinal ? blocks.at(-1)?.start ?? 0 : this.#from);
     return said;
   }

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kPatience{5};  // between two questions of one who looks
+constexpr std::chrono::seconds kPatience{5};  // between two questions of a viewer
 constexpr std::chrono::milliseconds kTick{20};
 constexpr double kMostPerSecond = 1e6;
 constexpr int64_t kMostSteps = 1'000'000;
@@ -42,7 +42,7 @@ void LiveRun::ask(int64_t version, Answer answer) {
   changed_.notify_all();
 }
 
-// All of a command is read before any of it holds, so a mistake in it changes nothing.
+// All of a command is read before any of it takes effect, so a mistake in it changes nothing.
 void LiveRun::command(std::string_view json) {
   const Json object = parse_json(json, "the command");
   LIMPID_CHECK(ArgumentError, object.is_object(), "the command: must be an object");

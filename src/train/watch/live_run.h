@@ -21,7 +21,7 @@ class LiveRun {
  public:
   struct Control {
     bool paused = false;
-    // A limit that holds while a page is open; 0: none.
+    // A limit that applies while a page is open; 0: none.
     double steps_per_second = 0;
     double learning_rate = 0;  // the training decides how to use it
   };
@@ -34,7 +34,7 @@ class LiveRun {
   LiveRun() = default;
   explicit LiveRun(const Control& control) : control_(control) {}
 
-  // ---- for those who look, on any thread
+  // ---- for viewers, on any thread
 
   // Answers with the first state that is newer than `version`, or with the next state if `version`
   // is -1. Steps and commands make new states.

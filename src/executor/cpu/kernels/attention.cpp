@@ -35,10 +35,10 @@ struct Block {
 };
 
 // Memory that is needed after a product, prefetched while the product is computed: n_lines lines of
-// 64 bytes for each m of each tile, until `end`. All at once would occupy the few places that the
-// first-level cache has for lines on their way, and the product would wait for one. The lines go to
-// the second-level cache, which has more such places: on an AMD Zen 4, decode at a depth of 3,500
-// reads keys and values a quarter faster than with lines that go to the first level.
+// 64 bytes for each m of each tile, until `end`. All at once would occupy the few fill buffers of
+// the first-level cache, and the product would wait for one. The lines go to the second-level
+// cache, which has more such buffers: on an AMD Zen 4, decode at a depth of 3,500 reads keys and
+// values a quarter faster than with lines that go to the first level.
 struct Ahead {
   const std::byte* at = nullptr;
   const std::byte* end = nullptr;

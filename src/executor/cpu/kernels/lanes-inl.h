@@ -270,8 +270,8 @@ LIMPID_INLINE V join_lanes(const V& a, const V& b) {
   return V(_mm512_shuffle_ps(__m512(a), __m512(b), kWhich));
 }
 
-// Eight folds side by side, but for the last step: lanes 2j, 2j + 1 of each block of four hold what
-// is left of one.
+// Eight interleaved folds, except for the last step: lanes 2j, 2j + 1 of each block of four hold
+// what is left of one.
 template <class V, class Op>
 LIMPID_INLINE V fold_eight(const V* v, Op op) {
   V eights[4];  // lanes l and l + 8 of two vectors each

@@ -1,5 +1,5 @@
-// Transcendental functions of our own, over sixteen lanes: the same bits on every machine. Accuracy
-// against the true value is stated per function and held by tests/executor/lanes_test.cpp.
+// Transcendental functions of our own, over sixteen lanes: the same bits on every machine. The
+// error against the true value is stated per function and checked by tests/executor/lanes_test.cpp.
 #pragma once
 
 #include "executor/cpu/kernels/lanes-inl.h"

@@ -23,13 +23,14 @@
 // AWAIT() comes in a kernel before the first access to memory that other launches write. On
 // NVIDIA's GPUs since Hopper a kernel begins while the one before still runs ("programmatic
 // dependent launch" in CUDA's manual), which hides what it costs to begin. AWAIT lets the next
-// kernel begin, and waits for the end of the one before. What no launch of a step writes may be
-// read before it: weights, what the host wrote before the step, and the KV cache of steps before.
+// kernel begin, and waits for the end of the one before. A kernel may read before AWAIT() what no
+// launch of a step writes: weights, what the host wrote before the step, and the KV cache of steps
+// before.
 //
-// Both compilers are told not to fuse products and sums by themselves. FMA is written where it is
-// meant, so that a formula gives the same bits in every kernel of one device. 32 neighbouring items
-// are a row of lanes; sums.cl.h adds over lanes by shuffles on CUDA, and in local memory on OpenCL:
-// PoCL, on which the tests run, has no subgroups.
+// Options keep both compilers from fusing products and sums by themselves. FMA is written where it
+// is meant, so that a formula gives the same bits in every kernel of one device. 32 neighbouring
+// items are a row of lanes; sums.cl.h adds over lanes by shuffles on CUDA, and in local memory on
+// OpenCL: PoCL, on which the tests run, has no subgroups.
 //
 // Both have the vectors uint2, uint4, float2 and float4. A pointer to one must be a multiple of its
 // size.

@@ -10,7 +10,7 @@
 //   a[3] row g + 8, columns 2t + 8, …                                c[3] row g + 8, token 2t + 1
 //
 // On other devices than CUDA's the warp meets in local memory and adds the 16 products one after
-// the other. That proves the places above and the kernels, not the hardware's order.
+// the other. That tests the places above and the kernels, not the hardware's order.
 
 #define FRAGMENT_ROWS 16
 #define FRAGMENT_COLUMNS 16

@@ -47,10 +47,10 @@ FUNCTION float half_of(uint bits) {
   return pair[0];
 }
 
-// An octet becomes floats in three steps, so that the loads of many octets can be on their way
-// before the first is decoded, and so that addresses are computed once for all octets of a lane:
-// row_of gives the places of a row in the planes of a matrix of n octets, load_octet what they hold
-// of octet o + 32 step of the row, and decode the 8 columns.
+// An octet becomes floats in three steps: row_of gives the places of a row in the planes of a
+// matrix of n octets, load_octet gives what they hold of octet o + 32 step of the row, and decode
+// gives the 8 columns. So the loads of many octets can be on their way before the first is decoded,
+// and addresses are computed once for all octets of a lane.
 typedef struct {
   GLOBAL const uchar* q;
   GLOBAL const uchar* d;
