@@ -140,10 +140,10 @@ BenchReport describe(Model& model, const ModelFlags& flags) {
     report.n_parameters += tensor.shape.n_elements();
   }
   const OpenOptions& options = flags.options;
-  // "opencl:8+cpu" for layers on two devices, and "cpu" when not one fits the device.
+  // "opencl:8+cpu" for layers on two devices, "cpu" when not one fits the device, and "cuda" when a
+  // number of layers has chosen the first GPU.
   const std::string_view executor = model.executor().name();
-  const bool is_chosen = executor != "cpu" && executor.find('+') == std::string_view::npos;
-  report.device = is_chosen ? options.device : std::string(executor);
+  report.device = options.device.starts_with(executor) ? options.device : std::string(executor);
   report.machine = look_at_machine();
   if (report.device != "cpu") report.machine.isa = "none";
   const int n_threads = options.n_threads > 0 ? options.n_threads : report.machine.n_cores;

@@ -248,7 +248,7 @@ void run(const ServeFlags& values) {
   const std::vector<std::string> hosts = split_list(values.http.host);
   const bool is_open = options.keys.empty() && !std::ranges::all_of(hosts, is_loopback);
   Api api(std::move(options),
-          shelf_limits(values.offer, values.service.n_queued, values.sleep_idle_seconds));
+          shelf_limits(values.offer, models, values.service.n_queued, values.sleep_idle_seconds));
   std::string names;
   for (ShelvedModel& model : models) {
     names += (names.empty() ? "" : ", ") + model.card.name;

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 
 #include "base/check.h"
 #include "base/paths.h"
-#include "base/system_limits.h"
 #include "base/text.h"
 #include "checkpoint/gguf_part.h"
 #include "checkpoint/hugging_face_folder.h"
@@ -87,8 +87,9 @@ void declare_offer(CLI::App& app, OfferFlags& values) {
              "offer all models in a folder, as -m FOLDER does", "LLAMA_ARG_MODELS_DIR");
   add_option(app, "--models-max N", values.n_most, Range{0, 1e6},
              "models that are loaded at a time; 0: all that fit (4)", "LLAMA_ARG_MODELS_MAX");
-  add_option(app, "--models-memory GB", values.memory_gb, Range{0, 1e6},
-             "memory for the loaded models together; 0: what is free at the start (0)");
+  add_option(
+      app, "--models-memory GB", values.memory_gb, Range{0, 1e6},
+      "memory for the loaded models together; 0: what is free on their device at the start (0)");
   add_switch(app, "--models-autoload,!--no-models-autoload", values.autoload,
              "a request loads the model that it names (on)", "LLAMA_ARG_MODELS_AUTOLOAD");
 }
@@ -130,15 +131,20 @@ ModelCard read_card(const OfferedModel& offered) {
           .n_ctx_train = plan.n_ctx_train,
           .n_file_bytes = plan.weights_in_file,
           .n_bytes = std::max(plan.weights_in_file, plan.weights_packed) + plan.kv_cache +
-                     plan.activations};
+                     plan.activations,
+          .n_available = plan.available};
 }
 
-ShelfLimits shelf_limits(const OfferFlags& offer, int64_t n_queued, int64_t sleep_idle_seconds) {
+// Models that lie on a GPU share its memory; one that has layers on the CPU too has more.
+ShelfLimits shelf_limits(const OfferFlags& offer, std::span<const ShelvedModel> models,
+                         int64_t n_queued, int64_t sleep_idle_seconds) {
   LIMPID_CHECK(ArgumentError, sleep_idle_seconds != 0,
                "--sleep-idle-seconds 0: give 1 or more, or -1 for never");
+  const auto n_available = [](const ShelvedModel& model) { return model.card.n_available; };
   return {.n_most = offer.n_most,
-          .most_bytes = offer.memory_gb > 0 ? static_cast<uint64_t>(offer.memory_gb * 1e9)
-                                            : available_memory(),
+          .most_bytes = offer.memory_gb > 0
+                            ? static_cast<uint64_t>(offer.memory_gb * 1e9)
+                            : std::ranges::min(models | std::views::transform(n_available)),
           .n_waiting = n_queued,
           .idle_time = std::chrono::seconds(std::max<int64_t>(0, sleep_idle_seconds))};
 }

@@ -1,6 +1,7 @@
 // Which models `limpid serve` offers, and what is known of them before they are loaded.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct OfferFlags {
   std::string aliases;   // names between commas, in the order of the models; of one model all
   std::string tags;      // words between commas
   int64_t n_most = 4;    // loaded at a time; 0: all
-  double memory_gb = 0;  // for the loaded ones; 0: what is free at the start
+  double memory_gb = 0;  // for the loaded ones; 0: what is free on their device at the start
   bool autoload = true;
 };
 
@@ -39,6 +40,8 @@ std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFla
 // Reads the header of the model's files. Throws as Engine::open.
 ModelCard read_card(const OfferedModel& offered);
 
-ShelfLimits shelf_limits(const OfferFlags& offer, int64_t n_queued, int64_t sleep_idle_seconds);
+// Of a shelf with these models, of which there is at least one.
+ShelfLimits shelf_limits(const OfferFlags& offer, std::span<const ShelvedModel> models,
+                         int64_t n_queued, int64_t sleep_idle_seconds);
 
 }  // namespace limpid::cli

@@ -33,16 +33,18 @@ constexpr const char* kAdvice =
 
 // What check_memory_plan says; "" for a plan that fits.
 std::string problem_of(const MemoryPlan& plan) {
-  const bool is_shared = plan.devices.size() > 1;
   for (const DevicePlan& part : plan.devices) {
     if (part.available == 0 || part.allocated() <= part.available) continue;
+    // A GPU with all layers may have room for fewer.
+    const bool has_layers =
+        plan.devices.size() > 1 || (part.device != "cpu" && part.device != "reference");
     return fmt::format(
         "{} {} of memory ({}), but {} are available: use {}{}",
-        is_shared ? fmt::format("layers {} to {} on {} need", part.first_layer, part.end_layer - 1,
-                                part.device)
-                  : "the model needs",
+        has_layers ? fmt::format("layers {} to {} on {} need", part.first_layer, part.end_layer - 1,
+                                 part.device)
+                   : "the model needs",
         mebibytes(part.allocated()), part_text(part, plan.n_ctx), mebibytes(part.available),
-        is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : "", kAdvice);
+        has_layers ? "another number of layers there (OpenOptions::gpu_layers), " : "", kAdvice);
   }
   if (!plan.shares_memory || plan.available == 0 || plan.allocated() <= plan.available) return "";
   return fmt::format(

@@ -45,6 +45,7 @@ struct ModelCard {
   int64_t n_ctx_train = 0;
   uint64_t n_file_bytes = 0;  // of its tensors
   uint64_t n_bytes = 0;       // of memory that it takes when it is loaded
+  uint64_t n_available = 0;   // of its devices together, before that; 0: unknown
 };
 
 struct ShelvedModel {

@@ -264,7 +264,7 @@ TEST(MemoryPlan, TakesTheNumberOfLayersThatIsAskedFor) {
     const int64_t n_first = std::min<int64_t>(n, 4);
     EXPECT_EQ(plan.devices.size(), n_first == 0 || n_first == 4 ? 1U : 2U);
     EXPECT_EQ(plan.devices.front().end_layer, n_first == 0 ? 4 : n_first);
-    if (n > 0 && n < 4) {
+    if (n > 0) {  // fewer layers may fit where all do not
       const std::string message = refusal_of(plan);
       for (const char* word :
            {"on small need", "OpenOptions::gpu_layers", "KV cache of 320 tokens"})

@@ -33,9 +33,17 @@ std::filesystem::path path_of(const DeviceInfo& info, const ProgramSource& sourc
   }
 }
 
-std::string read_file(const std::filesystem::path& path) {
+// A file is the binary and then its SHA-256, because a driver may crash on half of a binary.
+constexpr size_t kDigits = 64;
+
+// "" if the file is absent or damaged.
+std::string read_binary(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (content.size() < kDigits) return "";
+  const std::string digits = content.substr(content.size() - kDigits);
+  content.resize(content.size() - kDigits);
+  return sha256_of(content) == digits ? content : "";
 }
 
 }  // namespace
@@ -43,14 +51,15 @@ std::string read_file(const std::filesystem::path& path) {
 std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& source) {
   const std::filesystem::path path = path_of(device.info(), source);
   if (path.empty()) return device.compile(source);
-  const std::string binary = read_file(path);
+  const std::string binary = read_binary(path);
   if (!binary.empty()) {
     if (auto program = device.load(binary)) return program;
   }
   auto program = device.compile(source);
   try {
     make_folder(path.parent_path().string());
-    write_file(path.string(), program->binary());
+    const std::string compiled = program->binary();
+    write_file(path.string(), compiled + sha256_of(compiled));
   } catch (const ResourceError&) {  // a full disk, a folder of another user
   }
   return program;
