@@ -141,7 +141,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def chunk(self, text: str, tokens: list[dict], finish: str | None = None) -> dict:
         choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
         choice["logprobs"] = {"content": tokens} if tokens else None
-        return {"object": "chat.completion.chunk", "choices": [choice]}
+        return {
+            "object": "chat.completion.chunk",
+            "model": self.server.model,
+            "choices": [choice],
+        }
 
     def stream(self, answer: Answer, body: dict) -> None:
         tokens = pieces(answer.text)

@@ -86,6 +86,19 @@ class Markdown(OnThePage):
                 self.value(f"[...{LAST}.querySelectorAll('a')].map(a => a.href)"), links
             )
 
+    def test_lists_that_are_indented_by_tabs(self):
+        for text, shown in (
+            ("- a\n\t- b\n\t\t- c\n- d", "<ul><li>a<ul><li>b<ul><li>c</li></ul></li></ul></li><li>d</li></ul>"),
+            ("a:\n\t- b\n\t- c", "<p>a:</p><ul><li>b</li><li>c</li></ul>"),
+            ("1. a\n\t```\n\tb\n\t\tc\n\t```", "<ol><li>a<pre><code>b\n\tc</code></pre></li></ol>"),
+        ):  # fmt: skip
+            self.ask("x", Answer(text))
+            self.browser.run(f"{LAST}.querySelectorAll('.bar').forEach(bar => bar.remove())")
+            body = f"{LAST}.querySelector('.body').innerHTML"
+            self.assertEqual(
+                self.value(f'{body}.replace(/ (dir|tabindex)="[^"]*"|<.?div[^>]*>/g, \'\')'), shown
+            )
+
     def test_bombs_take_linear_time(self):
         n = 20000
         bombs = ["*a " * n, "**a* " * n, "[" * n, "![" * n, "[a](" * n, "`" * n, "`a ``b " * n, "> " * n + "a",

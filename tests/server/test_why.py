@@ -8,7 +8,7 @@ import sys
 import limpid_program
 from limpid_server import Server, WithServer
 from page import IDLE, LAST_TEXT, WithAnswers
-from web_driver import ENTER
+from web_driver import ENTER, ESCAPE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "insight"))
 from test_explain_page import HOSTILE, hostile_vocabulary  # noqa: E402
@@ -116,8 +116,8 @@ class OnThePage(WithAnswers):
         )
         n_chips = self.value(f"{FRAME}.querySelectorAll('#chips button.answer').length")
         self.assertGreater(n_chips, 3)
-        self.browser.click("#why-close")
-        # A dialog's `close` event comes some time after the click.
+        self.browser.press(ESCAPE)  # in the frame
+        # A dialog's `close` event comes some time after the key.
         self.browser.wait("!document.querySelector('#why iframe')")
         # An answer of markup, whose tokens are markup too.
         self.press_button("Edit")
@@ -133,6 +133,8 @@ class OnThePage(WithAnswers):
         for scope in ("window", "document.querySelector('#why iframe').contentWindow"):
             self.assertIsNone(self.value(f"{scope}.hacked"))
         self.assertEqual(self.value(f"{FRAME}.querySelectorAll('img, svg[onload]').length"), 0)
+        self.browser.click("#why-close")
+        self.browser.wait("!document.querySelector('#why iframe')")
         own = (self.server.url, "blob:")
         self.assertEqual([url for url in self.browser.requested() if not url.startswith(own)], [])
 

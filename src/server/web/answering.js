@@ -69,8 +69,9 @@ export class Answering {
     }
   }
 
-  #take({text, tokens, finish, usage, timings}, reader, clock) {
+  #take({model, text, tokens, finish, usage, timings}, reader, clock) {
     const {message} = this;
+    this.model = model ?? this.model;  // that answers
     const now = performance.now();
     reader.push(text, tokens);
     clock.n += tokens.length || (text ? 1 : 0);

@@ -52,6 +52,9 @@ async function checked(response) {
   throw problem;
 }
 
+// The bytes of a text in UTF-8, as a header carries them.
+const bytesOf = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+
 export class Api {
   constructor(settings) { this.settings = settings; }
 
@@ -59,7 +62,7 @@ export class Api {
   async #fetch(path, options = {}) {
     const headers = {"Content-Type": "application/json"};
     const key = this.settings.get("apiKey");
-    if (key) headers.Authorization = `Bearer ${key}`;
+    if (key) headers.Authorization = `Bearer ${bytesOf(key)}`;
     try {
       return await checked(await fetch(path, {...options, headers}));
     } catch (error) {
@@ -92,7 +95,7 @@ export class Api {
     return (await this.#fetch("explain", options)).text();
   }
 
-  // Yields {text, tokens, finish, usage, timings}, what is new in each event.
+  // Yields {model, text, tokens, finish, usage, timings}, what is new in each event.
   async * chat(body, signal) {
     const response = await this.#fetch("v1/chat/completions", {
       method: "POST",
@@ -119,6 +122,7 @@ function eventOf(data) {
   if (chunk.error) throw problemOf(chunk, chunk.error.code >= 400 ? chunk.error.code : 500);
   const choice = chunk.choices?.[0];
   return {
+    model: chunk.model ?? null,
     text: choice?.delta?.content ?? "",
     tokens: choice?.logprobs?.content ?? [],
     finish: choice?.finish_reason ?? null,

@@ -78,7 +78,10 @@ const page = {
     list();
   },
   grew: (message) => transcript.viewOf(message)?.grow(),
-  ended(message) {
+  // `model` answered, if the server said which.
+  ended(message, model) {
+    // The server may have other models now.
+    if (message.error?.status === 404 || (model && model !== page.model())) connect();
     const view = transcript.viewOf(message);
     if (!view) return;
     view.draw(true);
@@ -86,7 +89,6 @@ const page = {
     transcript.settle();
     if (message.error) say(`${message.error.message} ${message.error.advice}`);
     if (message.error?.status === 401) openSettings();
-    if (message.error?.status === 404) connect();  // the server may have other models now
   },
   running(isRunning) {
     const losesFocus = [document.body, $("stop")].includes(document.activeElement);

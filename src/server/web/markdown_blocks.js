@@ -21,6 +21,17 @@ const ITEM = /^([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+|$)/;
 const TASK = /^\[([ xX])\][ \t]+/;
 const TABLE_RULE = /^[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$/;
 const BLANK = /^[ \t]*$/;
+const MARGIN = /^[ \t]*/;
+
+// The columns of blanks; a tab has four.
+const columnsOf = (blanks) => blanks.replaceAll("\t", "    ").length;
+
+// How many characters of `blanks` take `columns`, or all of them.
+function charactersOf(blanks, columns) {
+  let n = 0;
+  for (let at = 0; n < blanks.length && at < columns; ++n) at += columnsOf(blanks[n]);
+  return n;
+}
 
 export function splitLines(source, from = 0) {
   const lines = [];
@@ -155,11 +166,11 @@ class BlockParser {
       items: [],
       loose: false
     };
-    const margin = first[1].length;
+    const margin = columnsOf(first[1]);
     while (this.at < this.lines.length) {
       const text = this.text();
       const item = ITEM.exec(text);
-      if (!item || kind(item[2]) !== kind(first[2]) || item[1].length > margin + 1 ||
+      if (!item || kind(item[2]) !== kind(first[2]) || columnsOf(item[1]) > margin + 1 ||
           RULE.test(text))
         break;
       if (this.isAfterBlank && list.items.length > 0) list.loose = true;
@@ -173,26 +184,28 @@ class BlockParser {
   item(match, list) {
     const line = this.lines[this.at];
     const wide = match[3].length > 4 ? 1 : match[3].length;
-    const content = match[1].length + match[2].length + wide;
-    const lines = [{start: Math.min(line.start + content, line.end), end: line.end}];
+    const margin = columnsOf(match[1]);
+    const content = margin + match[2].length + wide;
+    const begin = line.start + match[1].length + match[2].length + wide;
+    const lines = [{start: Math.min(begin, line.end), end: line.end}];
     let blank = false;
     let goesOn = lines[0].start < lines[0].end;  // whether a paragraph may
     for (++this.at; this.at < this.lines.length; ++this.at) {
       const {start, end} = this.lines[this.at];
       const text = this.text();
-      const indent = /^[ \t]*/.exec(text)[0].replaceAll("\t", "    ").length;
+      const [blanks] = MARGIN.exec(text);
       if (BLANK.test(text)) {
         blank = true;
         goesOn = false;
         lines.push({start: end, end});
         continue;
       }
-      const inside = indent >= match[1].length + 2;
+      const inside = columnsOf(blanks) >= margin + 2;
       if (!inside && (!goesOn || ITEM.test(text) || this.interrupts(this.at))) break;
       if (blank) list.loose = true;
       blank = false;
       goesOn = true;
-      lines.push({start: start + Math.min(/^[ \t]*/.exec(text)[0].length, content), end});
+      lines.push({start: start + charactersOf(blanks, content), end});
     }
     this.isAfterBlank = blank;
     const task = TASK.exec(this.source.slice(lines[0].start, lines[0].end));
@@ -249,7 +262,7 @@ class BlockParser {
     const lines = [];
     do {
       const {start, end} = this.lines[this.at];
-      const indent = /^[ \t]*/.exec(this.text())[0].length;
+      const indent = MARGIN.exec(this.text())[0].length;
       lines.push({start: start + indent, end});
       ++this.at;
     } while (this.at < this.lines.length && !this.interrupts(this.at));

@@ -150,6 +150,7 @@ export class MessageView {
     const {content} = this.message;
     const field = element("textarea", {
       value: content,
+      dir: "auto",
       rows: Math.min(12, content.split("\n").length + 1),
       "aria-label": this.isUser ? "The question, to change" : "The answer, to change"
     });

@@ -10,7 +10,8 @@ export class Session {
   #conversation = new Conversation();
   #wanted = "";  // id of the conversation to show, which may still be read
 
-  // `page`: draw(conversation), grew(message), running(isRunning), saved(), failed(error), model().
+  // `page`: draw(conversation), grew(message), ended(message, model), running(isRunning), saved(),
+  // failed(error), model().
   constructor({api, store, settings, page}) { Object.assign(this, {api, store, settings, page}); }
 
   get conversation() { return this.#conversation; }
@@ -44,8 +45,8 @@ export class Session {
     } catch (error) {
       const advice =
           "Export the conversation, then delete old ones: the browser may have no room left.";
-      this.page.failed(
-          new Problem(`The conversation could not be kept: ${error?.message ?? error}`, advice));
+      this.page.failed(new Problem(
+          `The conversation could not be kept: ${error?.message || error?.name || error}`, advice));
     }
   }
 
@@ -124,7 +125,7 @@ export class Session {
       this.#answering = null;
       this.page.running(false);
     }
-    this.page.ended(message);
+    this.page.ended(message, answering.model);
     await this.save(conversation, [message]);
   }
 }

@@ -134,7 +134,7 @@ export class SettingsDialog {
   open(models, defaults) {
     const {settings} = this;
     const fields = this.dialog.querySelector("#settings-fields");
-    const system = element("textarea", {rows: 3, value: this.conversation().system});
+    const system = element("textarea", {rows: 3, dir: "auto", value: this.conversation().system});
     const key =
         element("input", {type: "password", autocomplete: "off", value: settings.get("apiKey")});
     const others =

@@ -23,6 +23,7 @@ const messagesOf = (id) => IDBKeyRange.bound([id], [id, []]);
 
 export class Store {
   #database = null;
+  #isCleared = false;  // the browser has removed what it kept, and the database with it
 
   // False where the browser keeps nothing, as in some private windows; everything else then does
   // nothing.
@@ -30,26 +31,28 @@ export class Store {
     try {
       this.#database = await open();
       this.#database.onversionchange = () => this.#database.close();
+      this.#database.onclose = () => (this.#isCleared = true);
     } catch {
       this.#database = null;
     }
     return this.#database !== null;
   }
 
-  #transaction(mode) {
+  async #transaction(mode) {
+    if (this.#isCleared) this.#isCleared = !(await this.open());
     return this.#database?.transaction(["conversations", "messages"], mode) ?? null;
   }
 
   // The records of the conversations, the newest first.
   async list() {
-    const transaction = this.#transaction("readonly");
+    const transaction = await this.#transaction("readonly");
     if (!transaction) return [];
     const records = await done(transaction.objectStore("conversations").getAll());
     return records.sort((a, b) => b.updated - a.updated);
   }
 
   async load(id) {
-    const transaction = this.#transaction("readonly");
+    const transaction = await this.#transaction("readonly");
     if (!transaction) return null;
     const [record, messages] = await Promise.all([
       done(transaction.objectStore("conversations").get(id)),
@@ -71,7 +74,7 @@ export class Store {
   // Writes what is kept of the conversation beside its messages, and those of `messages`: all of
   // them if it is new here, or was deleted in another tab.
   async save(conversation, messages = []) {
-    const transaction = this.#transaction("readwrite");
+    const transaction = await this.#transaction("readwrite");
     if (!transaction) return;
     const ended = new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;
@@ -91,7 +94,7 @@ export class Store {
   }
 
   async remove(id) {
-    const transaction = this.#transaction("readwrite");
+    const transaction = await this.#transaction("readwrite");
     if (!transaction) return;
     transaction.objectStore("messages").delete(messagesOf(id));
     await done(transaction.objectStore("conversations").delete(id));

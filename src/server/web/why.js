@@ -38,6 +38,8 @@ export class Why {
     this.status.hidden = true;
     source.postMessage(this.#numbers, origin);
     this.#numbers = null;
+    // The frame has the keys now, and the dialog does not see them.
+    source.addEventListener("keydown", ({key}) => key === "Escape" && this.dialog.close());
     frame.focus();
   }
 

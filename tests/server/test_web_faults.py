@@ -1,0 +1,72 @@
+"""The web page where its surroundings are not as usual: other keys, other models, a browser that clears what it kept."""
+
+import time
+
+import limpid_program
+from mock_server import Answer
+from page import ANSWERS, IDLE, LAST, OnThePage
+from web_driver import ENTER
+
+NOTICE = "document.querySelector('#notice')"
+
+
+class Faults(OnThePage):
+    def test_a_key_beyond_ascii_goes_as_its_utf_8(self):
+        self.allowed = "401"
+        self.server.key = "ключ é".encode().decode("latin-1")
+        self.ask("x")
+        self.browser.wait("document.querySelector('#settings').open")
+        self.browser.type("#setting-apiKey", "ключ é" + ENTER)
+        self.browser.wait("!document.querySelector('#settings').open")
+        self.assertEqual(self.ask("x", Answer("in")), "in")
+
+    def test_a_server_that_began_again_with_another_model(self):
+        self.ask("x")
+        self.server.model = "mock-2B"
+        self.ask("y")
+        self.browser.wait("document.querySelector('#model').textContent === 'mock-2B'")
+
+    def test_a_notice_is_in_sight_below_long_answers(self):
+        self.ask("x", Answer("word " * 3000))
+        self.browser.run("navigator.clipboard.writeText = () => Promise.reject()")
+        self.press_button("Copy")
+        self.browser.wait(f"!{NOTICE}.hidden")
+        self.assertTrue(
+            self.value(f"""(() => {{
+                const box = {NOTICE}.getBoundingClientRect();
+                const shown = document.elementFromPoint(box.left + 20, box.top + 10);
+                return {NOTICE}.contains(shown);
+            }})()""")
+        )
+
+    def test_a_browser_that_clears_what_it_kept_keeps_what_follows(self):
+        self.ask("one", Answer("first"))
+        time.sleep(0.5)  # what the page writes to its database may still be under way
+        self.browser.devtools(
+            "Storage.clearDataForOrigin",
+            origin=self.server.address.rstrip("/"),
+            storageTypes="indexeddb",
+        )
+        time.sleep(0.5)
+        self.ask("two", Answer("second"))
+        self.reload()
+        self.browser.wait(f"{ANSWERS}.length === 2")
+        self.assertEqual(self.said(), ["one", "first", "two", "second"])
+
+    def test_a_browser_without_room_says_so(self):
+        origin = self.server.address.rstrip("/")
+        self.browser.devtools("Storage.overrideQuotaForOrigin", origin=origin, quotaSize=1000)
+        self.addCleanup(self.browser.devtools, "Storage.overrideQuotaForOrigin", origin=origin)
+        self.ask("one", Answer("word " * 1000))
+        self.browser.wait(f"{NOTICE}.textContent.includes('could not be kept: QuotaExceeded')")
+        self.assertTrue(self.value(f"{IDLE} && !{LAST}.querySelector('.problem')"))
+
+    def test_text_from_right_to_left_is_written_so(self):
+        for text, direction in (("שלום", "rtl"), ("hello", "ltr")):
+            self.browser.run("document.querySelector('#question').value = arguments[0]", text)
+            style = "getComputedStyle(document.querySelector('#question'))"
+            self.assertEqual(self.value(f"{style}.direction"), direction)
+
+
+if __name__ == "__main__":
+    limpid_program.main()
