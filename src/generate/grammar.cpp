@@ -90,4 +90,22 @@ GrammarMatcher::State GrammarMatcher::advance(const State& state, uint8_t byte) 
   return next;
 }
 
+// A node is made after the node below it, so the kept ones keep their order.
+GrammarMatcher::State GrammarMatcher::forget_all_but(const State& state) {
+  std::vector<bool> is_kept(nodes_.size(), false);
+  for (uint32_t id : state) {
+    for (; id != kComplete && !is_kept[id]; id = nodes_[id].below) is_kept[id] = true;
+  }
+  const std::vector<Node> old = std::exchange(nodes_, std::vector<Node>(1));
+  seen_at_.assign(1, 0);
+  known_.clear();
+  std::vector<uint32_t> new_ids(old.size(), kComplete);
+  for (size_t id = 1; id < old.size(); ++id) {
+    if (is_kept[id]) new_ids[id] = id_of({old[id].symbol, new_ids[old[id].below]});
+  }
+  State kept;
+  for (const uint32_t id : state) kept.push_back(new_ids[id]);
+  return kept;
+}
+
 }  // namespace limpid

@@ -61,6 +61,10 @@ class GrammarMatcher {
   State advance(const State& state, uint8_t byte);
   // The calls until the next call of allow() may take this many steps together.
   void allow(uint64_t n_steps) { n_steps_left_ = n_steps; }
+  // The nodes of all states so far.
+  size_t n_nodes() const { return nodes_.size(); }
+  // Forgets the nodes that `state` does not need, and gives it with their new numbers.
+  State forget_all_but(const State& state);
   static bool is_complete(const State& state) {
     return !state.empty() && state.front() == kComplete;
   }

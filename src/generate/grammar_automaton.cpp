@@ -47,7 +47,7 @@ GrammarAutomaton::State GrammarAutomaton::advance(State state, uint8_t byte) {
 }
 
 GrammarAutomaton::State GrammarAutomaton::forget_all_but(State kept) {
-  GrammarMatcher::State stacks = std::move(states_[kept]);
+  GrammarMatcher::State stacks = matcher_.forget_all_but(states_[kept]);
   known_.clear();
   states_.clear();
   next_.clear();

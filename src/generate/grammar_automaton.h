@@ -37,7 +37,8 @@ class GrammarAutomaton {
 
   // The numbers that the states take: two for each stack, and one for each class of bytes.
   size_t size() const { return size_; }
-  // Forgets all states and steps, and gives the new number of `kept`.
+  size_t n_nodes() const { return matcher_.n_nodes(); }
+  // Forgets all states, steps and other nodes, and gives the new number of `kept`.
   State forget_all_but(State kept);
 
  private:

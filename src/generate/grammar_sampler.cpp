@@ -11,8 +11,10 @@
 namespace limpid {
 namespace {
 
-constexpr size_t kMostKnown = 256;           // of 128,256 tokens: 4 MB
-constexpr size_t kLargeAutomaton = 1 << 21;  // 8 MB: forgotten before the next token
+constexpr size_t kMostKnown = 256;  // of 128,256 tokens: 4 MB
+// What is larger is forgotten before the next token.
+constexpr size_t kLargeAutomaton = 1 << 21;  // 8 MB
+constexpr size_t kManyNodes = 1 << 18;       // 13 MB
 // The steps of the matcher that one pass over the vocabulary, or one token, may take
 // (GrammarAutomaton::allow). More is an error: some grammars would take forever, because a state
 // may have 100,000 stacks, and each of the vocabulary's million bytes may lead to another state.
@@ -48,7 +50,7 @@ class GrammarSampler final : public Sampler {
     automaton_.allow(kMostSteps);
     for (const char c : rules_->tokenizer.bytes_of(token))
       state_ = automaton_.advance(state_, static_cast<uint8_t>(c));
-    if (automaton_.size() > kLargeAutomaton) {
+    if (automaton_.size() > kLargeAutomaton || automaton_.n_nodes() > kManyNodes) {
       state_ = automaton_.forget_all_but(state_);
       known_.clear();
     }

@@ -120,7 +120,8 @@ std::vector<TokenId> restore_prefix(Engine& engine, const std::string& path) {
               blocks->second.shape == Shape{n_blocks, block_bytes},
           "blocks", fmt::format("expected U8 [{}, {}]", n_blocks, block_bytes));
     ids.resize(static_cast<size_t>(n_tokens));
-    std::memcpy(ids.data(), tokens->second.data, ids.size() * sizeof(TokenId));
+    Tensor aligned;
+    std::memcpy(ids.data(), file.read("tokens", aligned).data, ids.size() * sizeof(TokenId));
 
     const ScopedSequence sequence(cache);
     cache.reserve(sequence.id(), n_tokens);

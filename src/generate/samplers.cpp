@@ -123,7 +123,8 @@ void min_p(const SamplerOptions& o, Candidates& candidates, const SamplerContext
 
 // "Exclude top choices": with some probability, drops all tokens above the threshold except the
 // least probable of them. Tokens further down, still good, get a chance. For a threshold of 0.1 and
-// probabilities 0.5, 0.3, 0.15, 0.05, the first two go.
+// probabilities 0.5, 0.3, 0.15, 0.05, the first two go. A banned token is not a choice, whatever
+// the threshold.
 void xtc(const SamplerOptions& o, Candidates& candidates, const SamplerContext& context) {
   constexpr uint32_t kStream = 1;
   if (candidates.size() < 2) return;
@@ -131,8 +132,9 @@ void xtc(const SamplerOptions& o, Candidates& candidates, const SamplerContext& 
   candidates.sort();
   candidates.compute_probabilities();
   const auto items = candidates.items();
-  const auto below = std::ranges::find_if(
-      items, [&](const Candidate& c) { return c.probability < o.xtc_threshold; });
+  const auto below = std::ranges::find_if(items, [&](const Candidate& c) {
+    return c.probability < o.xtc_threshold || c.probability == 0;
+  });
   const int64_t n_dropped = below - items.begin() - 1;
   if (n_dropped > 0 && candidates.size() - n_dropped >= o.min_keep)
     candidates.drop_first(n_dropped);

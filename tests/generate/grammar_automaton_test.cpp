@@ -74,6 +74,24 @@ TEST(GrammarAutomaton, CountsWhatItKeeps) {
   EXPECT_EQ(automaton.size(), 2U * 1 + 3);
 }
 
+// Within each number of letters the stacks are others.
+TEST(GrammarAutomaton, ForgetsTheStacksOfTheTextBefore) {
+  const Grammar grammar = parse_grammar("root ::= \"(\" (root | [a-z]{1,2000}) \")\"");
+  GrammarAutomaton automaton(grammar);
+  GrammarAutomaton::State state = automaton.begin();
+  automaton.allow(100'000);
+  for (const char c : "((" + std::string(1000, 'x'))
+    state = automaton.advance(state, static_cast<uint8_t>(c));
+  EXPECT_GT(automaton.n_nodes(), 1000U);
+  state = automaton.forget_all_but(state);
+  EXPECT_LT(automaton.n_nodes(), 20U);
+  for (const char c : std::string_view("x))")) {
+    EXPECT_FALSE(automaton.is_complete(state));
+    state = automaton.advance(state, static_cast<uint8_t>(c));
+  }
+  EXPECT_TRUE(automaton.is_complete(state));
+}
+
 TEST(GrammarAutomaton, StepsAreBounded) {
   const Grammar grammar = parse_grammar("root ::= \"a\"* \"a\"* \"a\"*");
   GrammarAutomaton automaton(grammar);

@@ -265,6 +265,25 @@ TEST(GrammarSampler, LeavesTheTokensThatFit) {
   EXPECT_EQ(left(*other), (Pieces{"h", "he", "t", "the"}));  // has a state of its own
 }
 
+// Each word has stacks of its own, because each has another number of words after it.
+TEST(GrammarSampler, ALongTextDoesNotNest) {
+  std::string grammar = "root ::= (word{1000} \",\"){1000}\nword ::= \"yz\"";
+  for (int i = 0; i < 200; ++i) grammar += fmt::format(" | \"y{}\"", i);
+  const auto model = open_tiny();
+  const auto sampler = make_grammar_sampler(grammar, *engine_of(model)->tokenizer());
+  const auto accept_words = [&] {
+    for (int i = 1; i <= 4000; ++i) {
+      for (const char c : std::string_view(i % 1000 == 0 ? "yz," : "yz")) sampler->accept(c);
+    }
+  };
+  EXPECT_NO_THROW(accept_words());
+  Candidates candidates;
+  candidates.assign(std::vector<float>(static_cast<size_t>(testing::kTinyVocabulary), 0.0F));
+  sampler->apply(candidates, {{}, 0});
+  ASSERT_EQ(candidates.size(), 1);
+  EXPECT_EQ(candidates.items()[0].id, 'y');
+}
+
 // Whoever bans the end gets it where the grammar leaves nothing else, and not before.
 TEST(GrammarSampler, TheTextEndsWhereOnlyBannedEndsAreLeft) {
   const auto model = open_tiny();

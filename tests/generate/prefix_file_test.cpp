@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
 #include "checkpoint/temp_file.h"
 #include "generate/tiny_model.h"
 
@@ -32,6 +36,27 @@ TEST(PrefixFile, GivesTheSameLogitsInAnotherProcess) {
     EXPECT_EQ(restored, tokens);
     EXPECT_EQ(logits_after(second, tokens, std::ssize(tokens) - 1), expected);
   }
+}
+
+// Other programs need not pad the header to 8 bytes, as ours is.
+TEST(PrefixFile, ReadsTokensAtAnyAddress) {
+  const TempFolder folder;
+  const std::string path = folder.path("prefix.kv");
+  const auto model = open_tiny();
+  const auto tokens = model.encode(std::string(150, 'x'));
+  Session session(model);
+  session.append(tokens);
+  save_prefix(*engine_of(model), tokens, path);
+  std::ifstream saved(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(saved), {}};
+  uint64_t n_header = 0;
+  std::memcpy(&n_header, bytes.data(), sizeof(n_header));
+  bytes.insert(sizeof(n_header) + n_header, " ");
+  ++n_header;
+  std::memcpy(bytes.data(), &n_header, sizeof(n_header));
+  const auto other = open_tiny();
+  engine_of(other)->scheduler().reserve(256);
+  EXPECT_EQ(restore_prefix(*engine_of(other), folder.write("unaligned.kv", bytes)), tokens);
 }
 
 TEST(PrefixFile, RefusesWhatIsNotThisModels) {

@@ -155,6 +155,15 @@ TEST(SamplerChain, XtcDropsWithItsProbability) {
   EXPECT_NEAR(n_dropped, 0.3 * kDraws, 4 * std::sqrt(0.3 * 0.7 * kDraws));
 }
 
+TEST(SamplerChain, XtcDoesNotLeaveOnlyABannedToken) {
+  SamplerOptions options = only("xtc");
+  options.xtc_probability = 1;
+  options.xtc_threshold = 0;
+  options.logit_bias = {{0, -std::numeric_limits<float>::infinity()}};
+  SamplerChain chain(options, 3, {});
+  EXPECT_EQ(chain.sample(std::vector<float>{5, 2, 1}, {}), 2);
+}
+
 // Among a thousand equal tokens, the one drawn is the number's first three digits. The numbers are
 // those that numpy's RandomState(42) makes of two words of 32 bits each, the low one first.
 TEST(SamplerChain, TheMersenneTwisterDrawsAsInLlamaCpp) {
