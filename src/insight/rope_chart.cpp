@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "base/check.h"
@@ -37,10 +38,15 @@ std::string rope_chart(const DecoderSpec& spec) {
   const std::vector<SvgPoint> before = wavelengths_of(rope_frequencies(rope.base, rope.n_rot));
   const std::vector<SvgPoint> after = wavelengths_of(rope.inverse_frequencies);
   const auto n_ctx = static_cast<double>(spec.n_ctx_train);
-  const double longest = std::max({std::ranges::max(before, {}, &SvgPoint::y).y,
-                                   std::ranges::max(after, {}, &SvgPoint::y).y, n_ctx});
-  const double shortest = std::min(std::ranges::min(before, {}, &SvgPoint::y).y,
-                                   std::ranges::min(after, {}, &SvgPoint::y).y);
+  double longest = n_ctx;
+  double shortest = n_ctx;
+  for (const auto* points : {&before, &after}) {
+    for (const SvgPoint& point : *points) {
+      if (!std::isfinite(point.y)) continue;  // a pair with frequency 0 never turns
+      longest = std::max(longest, point.y);
+      shortest = std::min(shortest, point.y);
+    }
+  }
   Svg svg(720, 420,
           fmt::format("Rotary positions: {} of {} elements of a head, base {:g}, scaling {}",
                       rope.n_rot, spec.head_dim, rope.base, rope.scaling));

@@ -92,11 +92,13 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
     rope.scaling = "factors";
   }
   for (size_t i = 0; i < divisors.size(); ++i) {
-    rope.inverse_frequencies[i] /= static_cast<double>(divisors[i]);
-    if (!std::isfinite(rope.inverse_frequencies[i])) {
-      reader.fail("rope.freq_base", "gives a rotation frequency of {}",
-                  rope.inverse_frequencies[i]);
+    const double frequency = rope.inverse_frequencies[i] /= static_cast<double>(divisors[i]);
+    if (std::isfinite(frequency) && frequency >= 0) continue;
+    if (factors != nullptr) {
+      throw_format_error(checkpoint.path, "rope_freqs.weight", "gives a rotation frequency of {}",
+                         frequency);
     }
+    reader.fail("rope.freq_base", "gives a rotation frequency of {}", frequency);
   }
 }
 

@@ -76,6 +76,20 @@ void add_element_cases(std::vector<OpCase>& cases) {
   }
 }
 
+// Gives 1 for each result that is NaN: such results cannot be compared by their difference.
+void add_nan_cases(std::vector<OpCase>& cases) {
+  for (const auto& [kind, name] :
+       {std::pair{UnaryKind::kSilu, "silu"}, std::pair{UnaryKind::kRelu, "relu"},
+        std::pair{UnaryKind::kGeluTanh, "gelu_tanh"}, std::pair{UnaryKind::kGeluErf, "gelu_erf"}}) {
+    cases.push_back({fmt::format("{} of NaN", name), 0, [kind = kind](Executor& e) {
+                       std::vector<float> y = run_on_inputs(
+                           e, 3, 17, NAN, [&](Inputs x, Inputs) { return e.unary(kind, x); });
+                       for (float& value : y) value = std::isnan(value) ? 1.0F : 0.0F;
+                       return y;
+                     }});
+  }
+}
+
 void add_norm_cases(std::vector<OpCase>& cases) {
   for (const auto& [cols, heads] : {std::pair<int64_t, int64_t>{1, 1},
                                     {7, 1},
@@ -317,6 +331,7 @@ std::vector<float> run_attention(Executor& executor, const AttentionCase& c, int
 std::vector<OpCase> op_cases() {
   std::vector<OpCase> cases;
   add_element_cases(cases);
+  add_nan_cases(cases);
   add_norm_cases(cases);
   add_rope_cases(cases);
   add_embed_cases(cases);

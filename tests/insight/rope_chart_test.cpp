@@ -57,6 +57,16 @@ TEST(RopeChart, LinesOfLlama3PartAtTheSlowEnd) {
             points_of(rope_chart(spec_with("none")), "after"));
 }
 
+// A divisor of infinity in rope_freqs.weight leaves a pair with frequency 0.
+TEST(RopeChart, LeavesOutPairsThatNeverTurn) {
+  DecoderSpec spec = spec_with("linear:10");
+  spec.rope.inverse_frequencies.back() = 0;
+  const std::string svg = rope_chart(spec);
+  EXPECT_EQ(points_of(svg, "before").size(), 8U);
+  EXPECT_EQ(points_of(svg, "after").size(), 7U);
+  EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
 TEST(RopeChart, RefusesLearnedPositions) {
   EXPECT_THROW(rope_chart(read_spec(*testing::tiny_checkpoint(testing::tiny_gpt2_shape()))),
                UnsupportedError);

@@ -339,6 +339,13 @@ TEST(LlamaSpec, HeedsWhatItImplements) {
   }
 }
 
+// Rotary tables begin at an angle of 0, so no pair can turn backwards.
+TEST(LlamaSpec, RefusesDivisorsThatAreNegative) {
+  const auto checkpoint = tiny_checkpoint();
+  add_made(*checkpoint, "rope_freqs.weight", {1, 1, 1, 1, 1, 1, 1, -2});
+  expect_error<FormatError>([&] { read_spec(*checkpoint); }, {"rope_freqs.weight: ", "frequency"});
+}
+
 // Interleaved and half-split files of one model give equal logits.
 TEST(LlamaSpec, RowOrderOfQueriesAndKeysIsUndone) {
   const auto tokens = some_tokens(12, 50);

@@ -27,7 +27,7 @@ float value_of(UnaryKind kind, float x) {
     case UnaryKind::kGeluErf:
       return static_cast<float>(gelu_erf(x));
     case UnaryKind::kRelu:
-      return x > 0 ? x : 0;
+      return x < 0 ? 0 : x;  // NaN stays
   }
   return x;
 }

@@ -47,7 +47,7 @@ FUNCTION float gelu_tanh(float x) {
 // x Phi(x) = x/2 (1 + erf(x / sqrt 2)).
 FUNCTION float gelu_erf(float x) { return 0.5f * x * (1.0f + ERF(x * 0.707106781186547f)); }
 
-// `kind` counts as UnaryKind of unary_kind.h does.
+// `kind` counts as UnaryKind of unary_kind.h does. Each function of NaN is NaN.
 KERNEL(128) unary(int kind, GLOBAL const float* x, GLOBAL float* y, wide n) {
   AWAIT();
   float all[4];
@@ -57,8 +57,8 @@ KERNEL(128) unary(int kind, GLOBAL const float* x, GLOBAL float* y, wide n) {
     all[i] = kind == 0   ? silu(v)
              : kind == 1 ? gelu_tanh(v)
              : kind == 2 ? gelu_erf(v)
-             : v > 0     ? v
-                         : 0;
+             : v < 0     ? 0
+                         : v;
   }
   store_quad(all, y, 4 * ITEM(), n);
 }
