@@ -69,10 +69,10 @@ class Chat {
 
   // Adds a user message and answers it. The part of the answer that was read is added to messages()
   // when the stream ends, throws or is dropped; if nothing was read, nothing is added, and the user
-  // message stays alone. Throws what
-  // the template raises, and ContextOverflowError when the conversation does not fit or, with
-  // kDropOldestTurns, when its first messages and the last turn alone do not fit. After such an
-  // exception the messages are as they were before.
+  // message stays alone. (An answer that ends by itself is added even when it is empty.) Throws
+  // what the template raises, ArgumentError when it writes nothing, and ContextOverflowError when
+  // the conversation does not fit or, with kDropOldestTurns, when its first messages and the last
+  // turn alone do not fit. After such an exception the messages are as they were before.
   TextStream ask(std::string_view user_text);
   // Answers messages() as they are. Throws as ask() does.
   TextStream reply();

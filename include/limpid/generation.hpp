@@ -28,8 +28,8 @@ struct GenerationOptions {
   std::vector<std::string> stop{};
   std::vector<TokenId> stop_ids{};  // in addition to the model's own
   // When the context is full: keep the first n_keep tokens (-1: the prompt's), but at most the
-  // context less four; drop the older half of the others, and evaluate the remaining ones again at
-  // their new positions. The result is that of a fresh prompt.
+  // context less four, and BOS in any case; drop the older half of the others, and evaluate the
+  // remaining ones again at their new positions. The result is that of a fresh prompt.
   bool context_shift = false;
   int64_t n_keep = 0;
   bool show_special = false;  // include control tokens in the text

@@ -97,8 +97,10 @@ class LanguageModel {
                                                  bool add_special = true,
                                                  bool parse_special = false,
                                                  int n_threads = 0) const;
-  // The exact bytes of the ids, not necessarily UTF-8 (a TextStream gives only whole UTF-8). Throws
-  // ArgumentError for an id outside the vocabulary.
+  // The exact bytes of the ids, not necessarily UTF-8 (a TextStream gives only whole UTF-8); but
+  // without a space at their start where encode() puts one before each text, as SentencePiece does.
+  // Ids below vocab_size() that the tokenizer lacks (a padded embedding has some) have no bytes.
+  // Throws ArgumentError for an id outside the vocabulary.
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
   // True for tokens that end a text or a turn.
   bool is_stop(TokenId id) const;

@@ -68,9 +68,10 @@ class Session {
   std::span<const float> logits() const;
 
   // Continues after tokens() and after the text of an earlier stream: with the same seed, two
-  // answers of 5 tokens are the same as one of 10, except that stop strings, stop_at_repetition and
-  // samplers with a state start again. Throws ArgumentError when there are no tokens, and for
-  // options out of range.
+  // answers of 5 tokens are the same as one of 10, except that stop strings, stop_at_repetition,
+  // samplers with a state and RandomNumbers::kMersenneTwister start again, that the positions of a
+  // shifted context are counted anew, and that an n_keep of -1 keeps the earlier answer too. Throws
+  // ArgumentError when there are no tokens, and for options out of range.
   TextStream generate(const GenerationOptions& options = {});
   // Replaces the sequence by `prompt` (encoded as plain text, with BOS where the model wants it),
   // reusing a common prefix, and continues it; both when the stream is first read. Throws

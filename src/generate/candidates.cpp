@@ -74,7 +74,7 @@ void Candidates::assign(std::span<const float> logits) {
 // no logit above it. An equal logit comes too late: of equal ones the lowest id is better.
 void Candidates::assign_best(std::span<const float> logits, int64_t n) {
   constexpr size_t kBlock = 64;
-  if (n > kHeapSelection || n >= std::ssize(logits)) {
+  if (n < 1 || n > kHeapSelection || n >= std::ssize(logits)) {
     assign(logits);
     return keep_best(n);
   }

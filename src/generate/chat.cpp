@@ -190,6 +190,9 @@ TextStream Chat::ask(std::string_view user_text) {
 TextStream Chat::reply() {
   state_->check_idle();
   const Prompt prompt = state_->prompt();
+  // A stream without a prompt would continue the session's tokens: an earlier conversation.
+  LIMPID_CHECK(ArgumentError, !prompt.ids.empty(),
+               "[chat] the chat template makes an empty prompt of these messages: add a message");
   ShortenPrompt shorten;
   if (state_->options.overflow == ContextPolicy::kDropOldestTurns)
     shorten = [chat = state_](int64_t n_sampled) { return chat->shorter_prompt(n_sampled); };

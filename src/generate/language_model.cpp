@@ -35,8 +35,13 @@ std::vector<std::vector<TokenId>> LanguageModel::encode_batch(
   return engine_->tokenizer()->encode_batch(texts, options, n_threads);
 }
 
+// A padded embedding has more rows than the tokenizer has tokens; those rows have no text.
 std::string LanguageModel::decode(std::span<const TokenId> ids, bool show_special) const {
-  return engine_->tokenizer()->decode(ids, show_special);
+  const Tokenizer& tokenizer = *engine_->tokenizer();
+  std::vector<TokenId> known(ids.begin(), ids.end());
+  std::erase_if(known,
+                [&](TokenId id) { return id >= tokenizer.vocab_size() && id < vocab_size(); });
+  return tokenizer.decode(known, show_special);
 }
 
 bool LanguageModel::is_stop(TokenId id) const { return engine_->tokenizer()->is_stop(id); }

@@ -120,6 +120,20 @@ TEST(Chat, TheTemplatesOwnErrorReachesTheCaller) {
   EXPECT_EQ(chat.messages().size(), 1U);  // it refuses every message, not only the system's
 }
 
+// It would continue what the session holds: here, the conversation that was cleared.
+TEST(Chat, AnEmptyPromptIsAnError) {
+  ChatOptions options;
+  options.system = "";
+  Chat chat(open_tiny({.chat_template = "{% for m in messages %}{{ m.content }}|{% endfor %}"}),
+            options);
+  chat.generation() = saying("ok");
+  EXPECT_THROW(chat.reply(), ArgumentError);
+  EXPECT_EQ(chat.ask("one").text(), "ok");
+  chat.clear();
+  EXPECT_THROW(chat.reply(), ArgumentError);
+  EXPECT_EQ(chat.ask("two").text(), "ok");
+}
+
 // Refuses a system message as Gemma's template does.
 constexpr const char* kNoSystem =
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"

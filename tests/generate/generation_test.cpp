@@ -505,6 +505,9 @@ TEST(Generation, ATokenThatTheTokenizerLacksHasNoText) {
   const GenerationResult result = Session(padded).generate("x", options).result();
   EXPECT_EQ(result.text, "ab");
   EXPECT_EQ(result.ids.size(), 3U);
+  EXPECT_EQ(padded.decode(result.ids), "ab");
+  const auto beyond = static_cast<TokenId>(padded.vocab_size());
+  EXPECT_THROW(padded.decode({&beyond, 1}), ArgumentError);
 }
 
 }  // namespace

@@ -44,8 +44,7 @@ TEST(PrefixFile, ReadsTokensAtAnyAddress) {
   const std::string path = folder.path("prefix.kv");
   const auto model = open_tiny();
   const auto tokens = model.encode(std::string(150, 'x'));
-  Session session(model);
-  session.append(tokens);
+  logits_after(model, tokens, 0);
   save_prefix(*engine_of(model), tokens, path);
   std::ifstream saved(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(saved), {}};
@@ -83,8 +82,7 @@ TEST(PrefixFile, RefusesKeysOfOtherRotaryAngles) {
   const std::string file = testing::write_tiny_model(folder);
   const auto model = LanguageModel::open(file, {.n_threads = 1});
   const auto tokens = model.encode(std::string(150, 'x'));
-  Session session(model);
-  session.append(tokens);
+  logits_after(model, tokens, 0);
   save_prefix(*engine_of(model), tokens, path);
   const auto scaled = LanguageModel::open(file, {.n_threads = 1, .rope_scaling = "linear:4"});
   engine_of(scaled)->scheduler().reserve(256);

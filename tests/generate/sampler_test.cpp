@@ -372,7 +372,7 @@ TEST(Candidates, TheBestAreThoseOfTheWholeVocabulary) {
         logit = static_cast<float>(static_cast<int>(random() % n_values) - n_values / 2) / 7;
         if (logit == 0 && random() % 2 == 0) logit = -0.0F;
       }
-      for (const int64_t n : {1, 2, 40, 1024, 2000}) {
+      for (const int64_t n : {-1, 0, 1, 2, 40, 1024, 2000}) {
         Candidates one_pass;
         one_pass.assign_best(logits, n);
         Candidates whole;
