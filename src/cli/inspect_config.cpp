@@ -3,19 +3,22 @@
 #include "cli/inspect.h"
 #include "cli/json_format.h"
 #include "model/registry.h"
+#include "quantize/file_type.h"
+#include "quantize/quantized_cache.h"
 
 namespace limpid::cli {
 namespace {
 
-// In a quantised file vectors stay f32, and rows that are not a multiple of the block size are f16.
+// A file of the kind `dtype`. Quantised files are the mixtures of `limpid quantize`.
 uint64_t bytes_as(DType dtype, const Checkpoint& checkpoint) {
   uint64_t n_bytes = 0;
-  for (const auto& [name, tensor] : checkpoint.tensors) {
-    DType stored = dtype;
-    if (is_quantized(dtype) && tensor.shape.rank() == 1) stored = DType::kF32;
-    if (is_quantized(stored) && tensor.shape.cols() % dtype_info(dtype).block_size != 0)
-      stored = DType::kF16;
-    n_bytes += tensor_bytes(stored, tensor.shape);
+  if (is_quantized(dtype)) {
+    const FileType& type = file_type_from_name(dtype_info(dtype).name);
+    for (const auto& [name, tensor] : quantized_shapes(checkpoint, type).tensors)
+      n_bytes += tensor.n_bytes();
+  } else {
+    for (const auto& [name, tensor] : checkpoint.tensors)
+      n_bytes += tensor_bytes(dtype, tensor.shape);
   }
   return n_bytes;
 }
@@ -25,7 +28,7 @@ const char* part_of(std::string_view name) {
   const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
   if (has("_embd.")) return "embedding";
   if (name.starts_with("output.")) return "output";
-  if (has("attn_norm") || has("ffn_norm") || has("output_norm")) return "norms";
+  if (has("_norm.")) return "norms";
   return has(".attn_") ? "attention" : "feed_forward";
 }
 

@@ -101,6 +101,10 @@ Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int 
   for (const auto& [layer, name] : names) {
     Tensor storage;
     const TensorView view = checkpoint.read(name, storage);
+    if (!is_float(view.dtype) && !is_quantized(view.dtype)) {
+      print_log(fmt::format("{} is {}: left out", name, view.to_string()));
+      continue;
+    }
     const std::vector<float> values = decode_half_split(name, view, paired);
     const auto statistics = [&](const std::vector<float>& of) {
       return weight_statistics(of, view.shape.rows(), view.shape.cols(), n_singular, pool);

@@ -1,5 +1,6 @@
 // `limpid perplexity`: how well a model predicts a text, counted as llama.cpp's perplexity counts
 // it.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +8,7 @@
 #include "cli/command.h"
 #include "generate/engine.h"
 #include "generate/logprobs.h"
+#include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
@@ -166,9 +168,16 @@ Estimate estimate_over(Evaluation& evaluation, int64_t n_chunks) {
   return estimate;
 }
 
+// That of llama.cpp, where the model has positions for it.
+int64_t default_context(const DecoderSpec& spec) {
+  return spec.position == PositionKind::kRope ? kDefaultContext
+                                              : std::min(kDefaultContext, spec.n_ctx_train);
+}
+
 void run(PerplexityFlags& values) {
+  const auto checkpoint = open_header(values.model);
   int64_t& n_ctx = values.model.options.n_ctx;
-  if (n_ctx == 0) n_ctx = kDefaultContext;
+  if (n_ctx == 0) n_ctx = default_context(read_spec(*checkpoint));
   LIMPID_CHECK(
       ArgumentError, n_ctx >= 3,
       "-c {}: must be at least 3: one token of context, one that predicts, and the one that "
@@ -182,7 +191,6 @@ void run(PerplexityFlags& values) {
       "the text is empty; perplexity at -c {} needs at least {} tokens: give a text (-p, -f "
       "or standard input)",
       n_ctx, 2 * static_cast<uint64_t>(n_ctx));
-  const auto checkpoint = open_header(values.model);
   const auto tokenizer = tokenizer_from(*checkpoint);
   std::vector<TokenId> ids = tokenizer->encode(text);
   const int64_t n_ids = std::ssize(ids);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -160,7 +161,9 @@ WeightStatistics weight_statistics(std::span<const float> values, int64_t n_rows
     ++result.histogram[static_cast<size_t>(
         std::clamp(bin, 0.0, static_cast<double>(WeightStatistics::kBins - 1)))];
   }
-  if (n_rows < 2 || n_cols < 2 || !std::isfinite(squares) || squares == 0) return result;
+  // Products with unit vectors are at most ||W||_F, so f32 holds them if it holds ||W||_F.
+  const bool fits = std::sqrt(squares) <= std::numeric_limits<float>::max();  // not if NaN
+  if (n_rows < 2 || n_cols < 2 || !fits || squares == 0) return result;
   result.singular_values = singular_values(values, n_rows, n_cols, n_singular, pool);
   // ||W||_F^2 / s_1^2: 1 if one direction holds all of the matrix, the number of rows if all are
   // equally strong (Rudelson & Vershynin 2007, arXiv:math/0503442).

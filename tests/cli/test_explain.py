@@ -7,7 +7,9 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
+import gguf
 import limpid_program
+import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "insight"))
 from test_explain_page import hostile_vocabulary  # noqa: E402
@@ -282,6 +284,19 @@ class Weights(unittest.TestCase):
         self.assertEqual(matrix["singular_values"], sorted(matrix["singular_values"], reverse=True))
         self.assertGreater(matrix["stable_rank"], 1)
         self.assertEqual(tensors["output_norm.weight"]["singular_values"], [])
+
+    def test_tensors_of_integers_are_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "unknown.gguf"
+            writer = gguf.GGUFWriter(model, "unknown")
+            writer.add_tensor("blk.0.table", numpy.zeros((2, 3), numpy.int32))
+            writer.add_tensor("blk.0.matrix", numpy.ones((2, 3), numpy.float32))
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
+            writer.close()
+            report = limpid_program.run_json("inspect", "-m", model, "--weights", "--json")
+        self.assertEqual([each["name"] for each in report["tensors"]], ["blk.0.matrix"])
 
     def test_two_checkpoints(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -89,6 +89,9 @@ class Overrides(unittest.TestCase):
         ]
         self.assertGreater(scores[0]["perplexity"], 1)
         self.assertEqual(scores[0]["perplexity"], scores[1]["perplexity"])
+        # Without -c no more than the 64 positions that the model has.
+        report = self.succeed("perplexity", "-m", self.model, *given, "-p", TEXT, "--json")
+        self.assertEqual(json.loads(report)["n_ctx"], 64)
         self.succeed("bench", "-m", self.model, *given, "-p", 8, "-n", 2, "-r", 1)
         plan = self.succeed("quantize", self.model, "out.gguf", "q8_0", *given, "--dry-run")
         self.assertIn("blk.0.attn_qkv.weight", plan)

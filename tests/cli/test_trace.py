@@ -26,6 +26,11 @@ class Trace(unittest.TestCase):
         *_, first, second = lines("--break", "L1.H0", "--break", "L1.H2")
         self.assertEqual((first["break"], second["break"]), ("L1.H0", "L1.H2"))
 
+    def test_a_text_longer_than_the_context_prints_no_title(self):
+        code, out, err = limpid_program.outcome("run", *MODEL, "-p", TEXT, "--trace", "-c", 3)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("the context holds 3", err)
+
     def test_each_op_is_a_line(self):
         traced = lines("--values", 0)
         ops = [(each["layer"], each["op"], each["place"]) for each in traced[:-1]]

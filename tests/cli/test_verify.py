@@ -142,6 +142,19 @@ class Configurations(unittest.TestCase):
         self.assertIn("1,557,611,200", text)
         self.assertIn("tied", text)
 
+    def test_quantised_sizes_are_those_of_files(self):
+        """Blocks of 256 do not divide rows of 576: those are Q8_0 in a file of Q6_K."""
+        report = json.loads(output("inspect", "--config", "smollm2-135m", "--json")[1])
+        norms = (2 * 30 + 1) * 576
+        down = 30 * 576 * 1536
+        others = report["parameters"] - norms - down
+        size = 4 * norms + down * 210 // 256 + others * 34 // 32
+        self.assertEqual(report["memory"]["q6_K"]["weights"], size)
+
+    def test_norms_of_heads_are_norms(self):
+        report = json.loads(output("inspect", "--config", "qwen3-0.6b", "--json")[1])
+        self.assertEqual(report["parameters_of"]["norms"], 28 * (2 * 1024 + 2 * 128) + 1024)
+
     def test_an_unknown_name_is_one_line(self):
         code, out, err = output("inspect", "--config", "llama-3-8")
         self.assertEqual((code, out), (1, ""))

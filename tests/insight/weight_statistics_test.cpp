@@ -84,5 +84,15 @@ TEST(WeightStatistics, AnInfiniteWeightIsOutermost) {
   EXPECT_EQ(weight_statistics(values, 1, 3, 3, pool).histogram.back(), 1);
 }
 
+// Their products are beyond f32, and singular values of 0 would be wrong.
+TEST(WeightStatistics, HugeWeightsHaveNoSingularValues) {
+  ThreadPool pool(1);
+  const std::vector<float> huge(20 * 30, 3e38F);
+  EXPECT_TRUE(weight_statistics(huge, 20, 30, 3, pool).singular_values.empty());
+  const std::vector<float> large(20 * 30, 1e37F);
+  EXPECT_NEAR(weight_statistics(large, 20, 30, 3, pool).singular_values[0] / 1e37, std::sqrt(600),
+              1e-3);
+}
+
 }  // namespace
 }  // namespace limpid
