@@ -100,13 +100,14 @@ std::vector<ServedAdapter> take_scales(std::vector<std::string>& lora, bool are_
   return adapters;
 }
 
-// `n_models` may be loaded at a time.
+// `n_models` may be loaded at a time. `chat_template`: chat_template_source(), which is read once,
+// because the file may be a pipe.
 std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& offered,
-                                  size_t n_models) {
+                                  const std::string& chat_template, size_t n_models) {
   ModelFlags flags = offered.flags;
   std::vector<ServedAdapter> adapters = take_scales(flags.options.lora, values.adapters_off);
   ProbeExecutor* probe = nullptr;  // which costs nothing until an answer is explained
-  LanguageModel model = open_language_model(flags, chat_template_source(values), wrap_in(probe));
+  LanguageModel model = open_language_model(flags, chat_template, wrap_in(probe));
   GenerationOptions defaults = values.generation.options;
   const std::string changed =
       apply_recommended(values.generation.given_settings,
@@ -119,8 +120,7 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   service.n_ctx = n_ctx_of_an_answer(values);
   service.n_positions = cache_positions(values, model.memory_plan(), n_models);
   auto served = make_served_model(std::move(model), offered.name, std::move(defaults), service,
-                                  std::move(adapters),
-                                  values.chat_template.empty() && values.template_file.empty());
+                                  std::move(adapters), chat_template.empty());
   served->thinks = values.reasoning != "off";
   served->pooling = values.pooling.empty() ? model_pooling(served->engine().checkpoint())
                                            : pooling_named(values.pooling).value();
@@ -128,13 +128,13 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   return served;
 }
 
-// Logs that a model was loaded while others serve. run() reports the one that is loaded at the
-// start.
+// Logs that a model was loaded while the server runs, or why it was not. run() reports the one that
+// is loaded at the start.
 std::unique_ptr<ServedModel> load_later(const ServeFlags& values, const OfferedModel& offered,
-                                        size_t n_models) {
+                                        const std::string& chat_template, size_t n_models) {
   const Stopwatch watch;
   try {
-    auto model = load(values, offered, n_models);
+    auto model = load(values, offered, chat_template, n_models);
     print_log(fmt::format("{} is loaded, in {:.2f} s", offered.name, watch.seconds()));
     return model;
   } catch (const std::exception& error) {
@@ -152,14 +152,18 @@ std::vector<ShelvedModel> shelved_models(const ServeFlags& values) {
   const auto n_most =
       values.offer.n_most == 0 ? offered.size() : static_cast<size_t>(values.offer.n_most);
   const size_t n_models = std::min(offered.size(), n_most);
-  const bool comes_again = offered.size() > 1 || values.sleep_idle_seconds > 0;
-  const auto load_one = comes_again ? load_later : load;
+  const std::string chat_template = chat_template_source(values);
   std::vector<ShelvedModel> models;
   for (const OfferedModel& model : offered) {
     try {
-      models.push_back({read_card(model), [&values, model, n_models, load_one] {
-                          return load_one(values, model, n_models);
-                        }});
+      ModelCard card = read_card(model);
+      if (!chat_template.empty()) card.chat_template = chat_template;
+      const auto load_it = [&values, model, chat_template, n_models,
+                            is_later = offered.size() > 1]() mutable {
+        const auto load_now = std::exchange(is_later, true) ? load_later : load;
+        return load_now(values, model, chat_template, n_models);
+      };
+      models.push_back({std::move(card), load_it});
     } catch (const Error& error) {
       if (offered.size() == 1) throw;
       print_log(fmt::format("{} is left out: {}", model.name, in_program_words(error)));
@@ -198,6 +202,10 @@ HttpOptions http_options(const ServeFlags& values) {
   options.port = static_cast<uint16_t>(values.port);
   options.n_threads = values.n_threads_http > 0 ? static_cast<int>(values.n_threads_http) : 2;
   options.limits.write_time = std::chrono::seconds(values.timeout);
+  options.log_failure = [](std::string_view path, std::string_view reason) {
+    print_event(fmt::format("{} failed: {}", path, reason), "failure",
+                {{"path", path}, {"reason", reason}});
+  };
   if (values.log) {
     options.log = [](const HttpLogEntry& entry) {
       print_event(fmt::format("{} {} {} {} {:.3f} s {} bytes", entry.remote, entry.method,

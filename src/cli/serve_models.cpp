@@ -23,6 +23,7 @@
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
 #include "model/registry.h"
+#include "server/built_in_templates.h"
 
 namespace limpid::cli {
 namespace {
@@ -120,12 +121,16 @@ ModelCard read_card(const OfferedModel& offered) {
       limpid::open_header(offered.flags.model, options);
   const DecoderSpec spec = read_spec(*checkpoint);
   const MemoryPlan plan = make_memory_plan(*checkpoint, spec, options);
+  const std::string_view chat_template =
+      checkpoint->metadata.string("tokenizer.chat_template").value_or("");
   return {.name = offered.name,
           .aliases = offered.aliases,
           .tags = offered.tags,
           .path = offered.flags.model,
           .format = checkpoint->format,
           .architecture = spec.architecture,
+          .chat_template =
+              std::string(chat_template.empty() ? built_in_template("chatml") : chat_template),
           .vocab_size = spec.vocab_size,
           .d_model = spec.d_model,
           .n_ctx_train = plan.n_ctx_train,

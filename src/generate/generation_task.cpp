@@ -102,8 +102,8 @@ void GenerationTask::give_text() {
 
 void GenerationTask::on_stop(std::exception_ptr error) {
   if (!error) {
-    continuation_.finish(StopReason::kCancelled);
     try {
+      continuation_.finish(StopReason::kCancelled);
       give_text();
     } catch (...) {
       error = std::current_exception();

@@ -73,11 +73,6 @@ void Scheduler::submit(std::shared_ptr<Task> task) {
   submitted_.push_back(std::move(task));
 }
 
-bool Scheduler::tick() {
-  const std::lock_guard lock(tick_mutex_);
-  return tick_locked();
-}
-
 void Scheduler::run(std::span<const std::shared_ptr<Task>> tasks,
                     const std::function<bool()>& is_enough) {
   const auto is_submitted = [](const auto& task) { return task->submitted_; };
@@ -114,12 +109,6 @@ Scheduler::Usage Scheduler::usage() const {
   return usage;
 }
 
-void Scheduler::set_limits(int64_t n_running, double most_slowdown) {
-  const std::lock_guard lock(tick_mutex_);
-  options_.n_running = n_running;
-  options_.most_slowdown = most_slowdown;
-}
-
 // ---- one tick -----------------------------------------------------------------------------------
 
 bool Scheduler::tick_locked() {
@@ -135,9 +124,14 @@ bool Scheduler::tick_locked() {
     return usage().n_waiting > 0;  // what the end of a cancelled task has submitted
   }
   admit();
-  plan();
-  make_room();
-  evaluate_in_passes();
+  drop_completed();  // what could not start
+  try {
+    plan();
+    make_room();
+    evaluate_in_passes();
+  } catch (...) {  // no memory: the end of the last one frees some
+    stop(*active_.back(), std::current_exception());
+  }
   items_.clear();
   drop_completed();
   publish_usage();
@@ -159,8 +153,12 @@ int64_t Scheduler::n_running() const {
 void Scheduler::admit() {
   int64_t n_promised = 0;  // blocks that running tasks will take
   for (const auto& task : active_) {
-    if (!task->sequence_ && !start(*task, n_promised)) return;
-    n_promised += n_blocks_to_answer(*task);
+    try {
+      if (!task->sequence_ && !start(*task, n_promised)) return;
+      n_promised += n_blocks_to_answer(*task);
+    } catch (...) {
+      stop(*task, std::current_exception());
+    }
   }
 }
 
@@ -370,7 +368,10 @@ void Scheduler::count_pass(std::span<const Item> items, double seconds) {
 
 void Scheduler::stop(Task& task, std::exception_ptr error) {
   task.n_wanted_ = task.n_stored_;
-  task.on_stop(std::move(error));
+  try {
+    task.on_stop(std::move(error));
+  } catch (...) {  // most likely there is no memory, and the others go on
+  }
 }
 
 void Scheduler::drop_completed() {

@@ -60,7 +60,8 @@ class Task {
  protected:
   friend class Scheduler;
 
-  // The work begins, for the first time or after a preemption.
+  // The work begins, for the first time or after a preemption. An exception ends only this task,
+  // with a call of on_stop.
   virtual void on_start() {}
   // More waiting tokens are in the cache, and others still wait.
   virtual void on_progress() {}
@@ -69,7 +70,8 @@ class Task {
   // n_best_ of them, where that is cheaper. May add tokens or replace them. An exception ends only
   // this task, with a call of on_stop.
   virtual void on_row(int64_t position, const StepRow& row) = 0;
-  // The task was cancelled (no error) or failed before all wanted tokens were evaluated.
+  // The task was cancelled (no error) or failed before all wanted tokens were evaluated. An
+  // exception has no effect.
   virtual void on_stop(std::exception_ptr error) = 0;
   // Whether the work can end before it is complete.
   virtual bool is_cancelled() const { return false; }
@@ -115,7 +117,11 @@ class Scheduler {
   Scheduler(Model& model, const SchedulerOptions& options) : model_(model), options_(options) {}
 
   // Changes SchedulerOptions::n_running and most_slowdown.
-  void set_limits(int64_t n_running, double most_slowdown);
+  void set_limits(int64_t n_running, double most_slowdown) {
+    const std::lock_guard lock(tick_mutex_);
+    options_.n_running = n_running;
+    options_.most_slowdown = most_slowdown;
+  }
 
   // What the counters of a server show.
   struct Usage {
@@ -142,7 +148,10 @@ class Scheduler {
   void submit(std::shared_ptr<Task> task);
   // One pass over the weights. Returns false when nothing is submitted. Does not throw: errors go
   // to the tasks.
-  bool tick();
+  bool tick() {
+    const std::lock_guard lock(tick_mutex_);
+    return tick_locked();
+  }
   // Submits the tasks, and ticks (or waits while another thread does) until all of them are
   // complete or stopped, or `is_enough` says so. A tick of another thread runs these tasks too.
   // Throws ArgumentError, and submits nothing, in a callback of a tick, as refuse_callback() does.

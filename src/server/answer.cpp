@@ -81,22 +81,14 @@ class AnswerInProgress {
     reply_->write(shape_->token(event));
   }
 
+  // The whole answer may need more memory than there is. Nobody above could tell the client.
   void choice_end(const TokenEvent& rest, const GenerationResult& result,
                   const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
-    count(rest.choice, result);
-    if (error) tell_failure(as_api_error(error));
-    if (!has_failed_ && stream_) {
-      tell_prompt(rest.choice);
-      reply_->write(shape_->choice_end(rest, result));
-    }
-    results_.choices[rest.choice] = result;
-    if (--n_left_ > 0 || has_failed_) return;
-    if (stream_) {
-      reply_->write(shape_->end(results_));
-      reply_->end();
-    } else {
-      reply_->send({200, "application/json", dump_json(shape_->whole(results_))});
+    try {
+      end_choice(rest, result, error);
+    } catch (...) {
+      tell_failure(as_api_error(std::current_exception()));
     }
   }
 
@@ -115,6 +107,24 @@ class AnswerInProgress {
   }
 
  private:
+  void end_choice(const TokenEvent& rest, const GenerationResult& result,
+                  const std::exception_ptr& error) {
+    count(rest.choice, result);
+    if (error) tell_failure(as_api_error(error));
+    if (!has_failed_ && stream_) {
+      tell_prompt(rest.choice);
+      reply_->write(shape_->choice_end(rest, result));
+    }
+    results_.choices[rest.choice] = result;
+    if (--n_left_ > 0 || has_failed_) return;
+    if (stream_) {
+      reply_->write(shape_->end(results_));
+      reply_->end();
+    } else {
+      reply_->send({200, "application/json", dump_json(shape_->whole(results_))});
+    }
+  }
+
   // An event may bring several tokens, which a character was made of: each took its share.
   void count_time(const TokenEvent& event) {
     if (!std::exchange(has_token_, true))
@@ -153,10 +163,11 @@ class AnswerInProgress {
     cancel_.cancel();
     metrics_.n_failed += 1;
     if (stream_ && has_started_) {
+      reply_->log_failure(error.reason);
       reply_->write(shape_->failure(error));
       reply_->end();
     } else {
-      reply_->send(error_answer(shape_->style(), error));
+      send_error(*reply_, shape_->style(), error);
     }
   }
 

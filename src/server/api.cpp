@@ -104,17 +104,16 @@ void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), Http
   const ModelShelf::Ticket ticket = shelf.new_ticket();
   // Before the loan, which may come on another thread: the endpoint replaces it by its own.
   reply->on_gone([&shelf, ticket] { shelf.forget(ticket); });
-  shelf.lend(
-      name, may_load, ticket,
-      [&api, endpoint, request = std::move(request), reply](const ModelShelf::Loan& loan,
-                                                            const std::exception_ptr& error) {
-        try {
-          if (error) std::rethrow_exception(error);
-          endpoint({{api, request, reply}, loan});
-        } catch (...) {
-          reply->send(error_answer(style_of(request.path), as_api_error(std::current_exception())));
-        }
-      });
+  shelf.lend(name, may_load, ticket,
+             [&api, endpoint, request = std::move(request), reply](
+                 const ModelShelf::Loan& loan, const std::exception_ptr& error) {
+               try {
+                 if (error) std::rethrow_exception(error);
+                 endpoint({{api, request, reply}, loan});
+               } catch (...) {
+                 send_error(*reply, style_of(request.path), as_api_error(std::current_exception()));
+               }
+             });
 }
 
 void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
@@ -133,7 +132,7 @@ void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
       call_with_model(*this, std::get<1>(route.endpoint), std::move(request), reply);
     }
   } catch (...) {
-    reply->send(error_answer(style, as_api_error(std::current_exception())));
+    send_error(*reply, style, as_api_error(std::current_exception()));
   }
 }
 

@@ -50,6 +50,13 @@ ApiError overflow(const ContextOverflowError& error, const std::string& prompt_f
   return told;
 }
 
+// What the client learns is only the kind.
+ApiError without_reason(int status, const char* message, const std::exception& error) {
+  ApiError told(status, message);
+  told.reason = error.what();
+  return told;
+}
+
 }  // namespace
 
 ApiStyle style_of(std::string_view path) {
@@ -82,10 +89,13 @@ ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt
     return {400, without_part(known)};
   } catch (const UnsupportedError& known) {
     return {501, without_part(known)};
-  } catch (const ResourceError&) {
-    return {503, "the server lacks memory or another resource for this request"};
-  } catch (const std::bad_alloc&) {
-    return {503, "the server lacks memory for this request"};
+  } catch (const ResourceError& hidden) {
+    return without_reason(503, "the server lacks memory or another resource for this request",
+                          hidden);
+  } catch (const std::bad_alloc& hidden) {
+    return without_reason(503, "the server lacks memory for this request", hidden);
+  } catch (const std::exception& hidden) {
+    return without_reason(500, "the server failed", hidden);
   } catch (...) {
     return {500, "the server failed"};
   }
@@ -116,6 +126,11 @@ HttpAnswer error_answer(ApiStyle style, const ApiError& error) {
     answer.headers.emplace_back("Retry-After", "1");
   if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
+}
+
+void send_error(HttpReply& reply, ApiStyle style, const ApiError& error) {
+  reply.log_failure(error.reason);
+  reply.send(error_answer(style, error));
 }
 
 HttpAnswer refusal(std::string_view path, int status, std::string_view message) {

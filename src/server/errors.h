@@ -36,6 +36,8 @@ class ApiError : public Error {
   Json more;
   // More headers of the answer.
   HttpHeaders headers;
+  // What the client does not learn, for the server's log.
+  std::string reason;
 
  private:
   int status_;
@@ -43,13 +45,15 @@ class ApiError : public Error {
 };
 
 // `error` as a client sees it. Errors of the library that are about the request keep their
-// messages; of other errors the client learns only the kind. The error about a prompt that does not
-// fit names `prompt_field`.
+// messages; of other errors the client learns only the kind, and the message is the reason. The
+// error about a prompt that does not fit names `prompt_field`.
 ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt_field = "");
 
 // The error in the shape of an API, without the status.
 Json error_json(ApiStyle style, const ApiError& error);
 HttpAnswer error_answer(ApiStyle style, const ApiError& error);
+// Answers with the error, and logs its reason.
+void send_error(HttpReply& reply, ApiStyle style, const ApiError& error);
 // An error that is found before any endpoint is called.
 HttpAnswer refusal(std::string_view path, int status, std::string_view message);
 

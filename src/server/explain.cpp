@@ -41,7 +41,7 @@ class Explaining {
       reply_->send({200, "application/json",
                     explain_data(explainer_->take(), facts, served_->tokenizer_or_null())});
     } catch (...) {
-      reply_->send(error_answer(ApiStyle::kOpenAi, as_api_error(std::current_exception())));
+      send_error(*reply_, ApiStyle::kOpenAi, as_api_error(std::current_exception()));
     }
     return false;
   }

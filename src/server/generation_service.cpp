@@ -90,6 +90,8 @@ class GenerationService::RunningGeneration {
   // ask again, at once. A request that is cancelled in the queue gets no slot: it would replace the
   // slot's text by its own, which was never evaluated.
   void end(size_t choice, const GenerationResult& result, std::exception_ptr error) {
+    // It goes with what it knows of its grammar, up to 12 MB.
+    const std::shared_ptr<GenerationTask> ended = std::move(tasks_[choice]);
     if (!std::exchange(has_started_, true) && request_.on_start) request_.on_start(-1);
     begin_others();
     if (choice == 0) ids_ = result.ids;
@@ -101,7 +103,6 @@ class GenerationService::RunningGeneration {
       request_.place.reset();
     }
     request_.on_end(next_event(choice, "", result), result, std::move(error));
-    tasks_[choice].reset();  // with what it knows of its grammar, up to 12 MB
   }
 
   struct Told {
@@ -238,8 +239,8 @@ void GenerationService::submit(EmbeddingRequest request) {
   auto on_end = [this, id, tell = std::move(request.on_end), place = std::move(request.place)](
                     std::span<const float> embedding, std::exception_ptr error) mutable {
     place.reset();
-    tell(embedding, std::move(error));
     end(id, {}, false);
+    tell(embedding, std::move(error));
   };
   try {
     Engine& engine = *engine_of(model_);

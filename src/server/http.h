@@ -71,6 +71,8 @@ class HttpReply {
   // may then end a stream with an error, and what had not begun has been answered with 503. The end
   // of the answer forgets it.
   virtual void on_gone(std::function<void()> callback) = 0;
+  // Tells the server's log why the answer fails, where the client does not learn it. "": nothing.
+  virtual void log_failure(std::string_view /*reason*/) {}
 };
 
 // Called on a thread of the server, for several requests at a time. It must not wait. What it
@@ -91,8 +93,10 @@ struct HttpLimits {
   size_t body_bytes = 16 << 20;
   size_t all_body_bytes = 256 << 20;  // of all requests that are not complete
   size_t n_connections = 1024;
-  // Bytes of a stream that wait for the client; a client that lets more wait is closed.
+  // A client is closed that lets more bytes of a stream wait, and takes less than so many of them
+  // within `unsent_time`. The server itself may write more at once: a large event, or many.
   size_t unsent_bytes = 1 << 20;
+  std::chrono::milliseconds unsent_time{5'000};
   std::chrono::milliseconds header_time{10'000};  // from a request's first byte to its headers' end
   // A body may take this long, and a second more for each `body_rate` bytes that have arrived.
   std::chrono::milliseconds body_time{10'000};
@@ -118,6 +122,8 @@ struct HttpOptions {
   std::string tls_key{};
   HttpLimits limits{};
   std::function<void(const HttpLogEntry&)> log{};  // called on threads of the server
+  // HttpReply::log_failure, on any thread.
+  std::function<void(std::string_view path, std::string_view reason)> log_failure{};
 };
 
 // Serves on threads of its own from its construction to stop() or its end.

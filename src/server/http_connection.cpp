@@ -246,7 +246,7 @@ bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) 
   {
     const std::lock_guard lock(output_mutex_);
     if (is_closed_) return false;
-    is_too_slow = is_stream && n_unsent_ > limits().unsent_bytes;
+    is_too_slow = is_stream && is_behind();
     if (is_too_slow) {
       is_closed_ = true;
     } else {

@@ -59,7 +59,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The following may be called from any thread.
   //
   // Adds bytes to what is to be written. Gives false when the connection is closed, and when it is
-  // closed now because more than HttpLimits::unsent_bytes of a stream wait for the client.
+  // closed now because the client reads a stream too slowly (HttpLimits::unsent_bytes).
   bool queue(std::string_view bytes, After after, bool is_stream);
   void set_status(int status) { status_ = status; }
   void abort();
@@ -106,6 +106,16 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     return after_output_;
   }
   const HttpLimits& limits() const { return shared_->options.limits; }
+  // For each piece of a stream, with the mutex: whether too much has waited for too long.
+  bool is_behind() {
+    const auto now = Clock::now();
+    const size_t most = limits().unsent_bytes;
+    if (n_unsent_ <= most || n_answer_bytes_ - n_taken_ >= most) {
+      taken_at_ = now;
+      n_taken_ = n_answer_bytes_;
+    }
+    return now - taken_at_ > limits().unsent_time;
+  }
 
   const std::shared_ptr<HttpShared> shared_;  // first: the socket needs its io_context
   HttpSocket socket_;
@@ -131,10 +141,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   Deadline read_deadline_ = kNever, write_deadline_ = kNever, waits_since_ = kNever;
 
-  std::mutex output_mutex_;  // guards the next six
+  std::mutex output_mutex_;  // guards the next eight
   Clock::time_point last_queued_;
   std::string queued_;
-  size_t n_unsent_ = 0;        // of queued_ and writing_
+  size_t n_unsent_ = 0;         // of queued_ and writing_
+  Clock::time_point taken_at_;  // when the client was last on time; it had taken n_taken_ bytes
+  uint64_t n_taken_ = 0;
   bool flush_is_due_ = false;  // flush() will run, or write_some() is under way
   After after_output_ = After::kMore;
   bool is_closed_ = false;

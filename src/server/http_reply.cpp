@@ -35,11 +35,11 @@ void ConnectionReply::send(HttpAnswer answer) {
   std::function<void()> forgotten;  // destroyed when the mutex is free
   const std::lock_guard lock(mutex_);
   if (state_ != State::kWaiting) return;
-  state_ = State::kEnded;
-  forgotten.swap(on_gone_);
   std::string text = begin(answer, BodyLength::kKnown);
   if (!context_.is_head) text += answer.body;
-  connection_->queue(text, after(), false);
+  connection_->queue(text, after(), false);  // without memory it throws: another answer may follow
+  state_ = State::kEnded;
+  forgotten.swap(on_gone_);
 }
 
 void ConnectionReply::begin_stream(HttpAnswer answer) {
@@ -80,6 +80,11 @@ void ConnectionReply::on_gone(std::function<void()> callback) {
     if (state_ != State::kGone) return;
   }
   callback();
+}
+
+void ConnectionReply::log_failure(std::string_view reason) {
+  const auto& log = connection_->shared().options.log_failure;
+  if (log && !reason.empty()) log(connection_->path(), reason);
 }
 
 // The callback runs after send(), which does nothing in a stream: the API's error ends that.

@@ -24,6 +24,7 @@ class ConnectionReply final : public HttpReply {
   bool write(std::string_view chunk) override;
   void end() override;
   void on_gone(std::function<void()> callback) override;
+  void log_failure(std::string_view reason) override;
 
   // The connection calls it when the client has gone.
   void set_gone();

@@ -11,11 +11,13 @@
 namespace limpid {
 namespace {
 
-constexpr size_t kMostToldBiases = 32 << 10;  // of all answers to a request
+// Of all answers to a request.
+constexpr size_t kMostToldBiases = 32 << 10;
+constexpr size_t kMostGrammarBytes = 16 << 20;
 
 // Each answer repeats the settings. So a request of 200 KB, with 16,000 biases for 512 prompts,
 // would get an answer of 350 MB, which takes 4 GB while it is made.
-void check_biases(const RequestSettings& settings, size_t n_prompts) {
+void check_settings(const RequestSettings& settings, size_t n_prompts) {
   const size_t n = settings.generation.sampler.logit_bias.size();
   if (n * n_prompts > kMostToldBiases)
     throw ApiError(400,
@@ -23,6 +25,13 @@ void check_biases(const RequestSettings& settings, size_t n_prompts) {
                                "repeats them, and all together have at most {}",
                                n, n_prompts, kMostToldBiases),
                    "logit_bias");
+  const size_t n_bytes = settings.grammar.size();
+  if (n_bytes * n_prompts > kMostGrammarBytes)
+    throw ApiError(400,
+                   fmt::format("the grammar has {} bytes, and there are {} prompts: each answer "
+                               "repeats it, and all together have at most {} bytes of it",
+                               n_bytes, n_prompts, kMostGrammarBytes),
+                   "grammar");
 }
 
 const char* stop_type(StopReason reason) {
@@ -39,7 +48,7 @@ class LlamaShape final : public AnswerShape {
         model_(call.served.name),
         n_ctx_(call.served.n_ctx()),
         tokenizer_(call.served.tokenizer_or_null()) {
-    check_biases(settings, prompts.size());
+    check_settings(settings, prompts.size());
     for (const auto& prompt : prompts)
       choices_.push_back({call.served.model.decode(prompt, true), std::ssize(prompt)});
   }
@@ -109,6 +118,7 @@ class LlamaShape final : public AnswerShape {
     const Choice& choice = choices_[index];
     Json settings = generation_settings_json(settings_.generation, tokenizer_);
     settings["seed"] = result.seed;
+    settings["grammar"] = settings_.grammar;
     const bool lists_tokens = settings_.return_tokens || settings_.stream;
     const int64_t n_cached = choice.n_prompt + std::ssize(result.ids);
     Json json = {{"index", index},

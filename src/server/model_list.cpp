@@ -101,9 +101,8 @@ void ollama_ps(const ServerCall& call) {
   call.send({{"models", std::move(list)}});
 }
 
-// Clients ask for every model of /api/tags, so this loads none: only a model that has been loaded
-// has its template, which is Jinja's. The names in model_info are those of GGUF, whatever the
-// format.
+// Clients ask for every model of /api/tags, so this loads none. The template is Jinja's. The names
+// in model_info are those of GGUF, whatever the format.
 void ollama_show(const ServerCall& call) {
   const JsonBody body(call.request.body);
   body.allow_only({"model", "name", "verbose", "system", "template", "options"});
@@ -113,16 +112,15 @@ void ollama_show(const ServerCall& call) {
   const std::string name = body.string_or_empty("model");
   const ModelShelf::Entry entry = call.api.shelf().look_at(name.empty() ? older_name : name);
   const ModelCard& card = entry.card;
-  Json answer = {{"modified_at", rfc3339(call.api.start_time())},
-                 {"details", details_json(card)},
-                 {"model_info",
-                  {{"general.architecture", card.architecture},
-                   {card.architecture + ".context_length", card.n_ctx_train},
-                   {card.architecture + ".embedding_length", card.d_model},
-                   {card.architecture + ".vocab_size", card.vocab_size}}},
-                 {"capabilities", Json::array({"completion"})}};
-  if (entry.props) answer["template"] = entry.props->at("chat_template");
-  call.send(answer);
+  call.send({{"modified_at", rfc3339(call.api.start_time())},
+             {"details", details_json(card)},
+             {"template", card.chat_template},
+             {"model_info",
+              {{"general.architecture", card.architecture},
+               {card.architecture + ".context_length", card.n_ctx_train},
+               {card.architecture + ".embedding_length", card.d_model},
+               {card.architecture + ".vocab_size", card.vocab_size}}},
+             {"capabilities", Json::array({"completion"})}});
 }
 
 }  // namespace limpid

@@ -40,6 +40,7 @@ struct ModelCard {
   std::string path{};
   std::string format{};  // "gguf v3"
   std::string architecture{};
+  std::string chat_template{};  // the one that its chats use
   int64_t vocab_size = 0;
   int64_t d_model = 0;
   int64_t n_ctx_train = 0;

@@ -89,12 +89,11 @@ class EmbeddingsInProgress {
 
   void end(size_t i, std::span<const float> embedding, const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
-    if (error) fail(as_api_error(error));
-    const bool was_left = embedding.empty() && !has_failed_;
-    if (was_left && !std::exchange(was_left_, true)) served_->metrics->n_cancelled += 1;
-    if (!embedding.empty()) served_->metrics->add_embedded(static_cast<double>(sizes_[i]));
-    embeddings_[i].assign(embedding.begin(), embedding.end());
-    if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", dump_json(whole())});
+    try {
+      take(i, embedding, error);
+    } catch (...) {  // the answer may need more memory than there is
+      fail(as_api_error(std::current_exception()));
+    }
   }
   // Ends all texts.
   const CancelToken& cancel_token() const { return cancel_; }
@@ -105,11 +104,20 @@ class EmbeddingsInProgress {
   }
 
  private:
+  void take(size_t i, std::span<const float> embedding, const std::exception_ptr& error) {
+    if (error) fail(as_api_error(error));
+    const bool was_left = embedding.empty() && !has_failed_;
+    if (was_left && !std::exchange(was_left_, true)) served_->metrics->n_cancelled += 1;
+    if (!embedding.empty()) served_->metrics->add_embedded(static_cast<double>(sizes_[i]));
+    embeddings_[i].assign(embedding.begin(), embedding.end());
+    if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", dump_json(whole())});
+  }
+
   void fail(const ApiError& error) {
     if (std::exchange(has_failed_, true)) return;
     cancel_.cancel();
     served_->metrics->n_failed += 1;
-    reply_->send(error_answer(settings_.style, error));
+    send_error(*reply_, settings_.style, error);
   }
 
   Json whole() const {

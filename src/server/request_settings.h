@@ -40,6 +40,7 @@ struct RequestSettings {
   bool wants_logprobs = false;
   bool wants_prompt_logprobs() const { return echo && wants_logprobs; }
   int32_t n_top_logprobs = 0;
+  std::string grammar{};  // that the answer follows, in GBNF; that of a JSON schema, too
   // Of a chat.
   Json template_variables{};          // more variables for the template; null for none
   bool add_generation_prompt = true;  // end the prompt where the assistant is to speak

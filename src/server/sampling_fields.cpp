@@ -137,6 +137,7 @@ void follow(const JsonField& field, const std::string& grammar, FieldTarget targ
   if (!custom.empty()) field.fail("cannot be beside another grammar or schema");
   try {
     custom.push_back(make_grammar_sampler(grammar, *target.tokenizer));
+    target.settings.grammar = grammar;
   } catch (const ArgumentError& error) {
     field.fail("is not valid: " + without_part(error));
   }

@@ -54,6 +54,11 @@ class Predictions {
     reply->send({200, "application/json", dump_json({{"predictions", std::move(answers_)}})});
   }
 
+  void log_failure(std::string_view reason) {
+    const std::lock_guard lock(mutex_);
+    if (reply_) reply_->log_failure(reason);
+  }
+
   // Whether an answer of so many bytes may be kept beside those that came before. All of them are
   // in memory until the last one is there.
   bool has_room_for(size_t n_bytes) { return (n_bytes_ += n_bytes) <= kMostBytes; }
@@ -101,6 +106,7 @@ class InstanceReply final : public HttpReply {
   bool write(std::string_view /*chunk*/) override { return false; }
   void end() override {}
   void on_gone(std::function<void()> callback) override { all_->add_on_gone(std::move(callback)); }
+  void log_failure(std::string_view reason) override { all_->log_failure(reason); }
 
  private:
   static ApiError too_large() {
@@ -130,7 +136,7 @@ void predict(const ApiCall& call, const JsonField& instance,
     request.body = body.dump();
     found->endpoint({{call.api, request, reply}, call.loan});
   } catch (...) {
-    reply->send(error_answer(ApiStyle::kOpenAi, as_api_error(std::current_exception())));
+    send_error(*reply, ApiStyle::kOpenAi, as_api_error(std::current_exception()));
   }
 }
 

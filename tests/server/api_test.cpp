@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include "executor/delegating_executor.h"
@@ -222,6 +223,42 @@ TEST_F(ApiTest, AFailureEndsTheOtherChoices) {
     EXPECT_NE(answer.find("this seed fails"), std::string::npos) << answer;
     EXPECT_TRUE(is_idle_soon());
   }
+}
+
+// There is no memory for the whole answer.
+class TooLargeShape final : public AnswerShape {
+ public:
+  std::string token(const TokenEvent&) override { return ""; }
+  std::string choice_end(const TokenEvent&, const GenerationResult&) override { return ""; }
+  std::string end(const AnswerResults&) override { return ""; }
+  Json whole(const AnswerResults&) override { throw std::bad_alloc(); }
+};
+
+class KeptReply final : public HttpReply {
+ public:
+  void send(HttpAnswer answer) override { status = answer.status; }
+  void begin_stream(HttpAnswer) override {}
+  bool write(std::string_view) override { return true; }
+  void end() override {}
+  void on_gone(std::function<void()>) override {}
+  void log_failure(std::string_view reason) override { logged = reason; }
+
+  std::string logged;  // before the status
+  std::atomic<int> status = 0;
+};
+
+TEST_F(ApiTest, AnAnswerThatIsTooLargeForTheMemoryIsAnError) {
+  load();
+  const auto reply = std::make_shared<KeptReply>();
+  RequestSettings settings;
+  settings.generation = saying("hi");
+  ModelShelf& shelf = api_.shelf();
+  shelf.lend("", true, shelf.new_ticket(), [&](const ModelShelf::Loan& loan, const auto&) {
+    answer(loan, settings, {std::vector<TokenId>{'a'}}, std::make_unique<TooLargeShape>(), reply);
+  });
+  EXPECT_TRUE(soon([&] { return reply->status == 503; }));
+  EXPECT_EQ(reply->logged, "std::bad_alloc");
+  EXPECT_TRUE(is_idle_soon());
 }
 
 TEST_F(ApiTest, TheLargestSeedIsFollowedByTheSmallest) {

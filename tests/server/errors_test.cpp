@@ -24,12 +24,15 @@ TEST(ServerErrors, EachKindHasItsStatus) {
   EXPECT_EQ(told(std::runtime_error("x")).status(), 500);
 }
 
-// Their messages may name files or addresses.
+// Their messages may name files or addresses. They are for the log.
 TEST(ServerErrors, MessagesAboutTheServerAreNotTold) {
   for (const ApiError& error :
        {told(ResourceError("/home/secret")), told(std::runtime_error("/home/secret")),
-        told(Error("/home/secret"))})
+        told(Error("/home/secret"))}) {
     EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos);
+    EXPECT_EQ(error.reason, "/home/secret");
+  }
+  EXPECT_EQ(told(ArgumentError("x")).reason, "");
 }
 
 TEST(ServerErrors, ClientsSeeNoPartsOfTheProgram) {

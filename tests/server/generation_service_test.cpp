@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <new>
 
 #include "generate/tiny_model.h"
 
@@ -35,6 +36,25 @@ TEST(GenerationService, ARequestThatNeverRanLeavesTheTextOfASlot) {
   EXPECT_EQ(run(service, "another text", gone), -1);
   EXPECT_EQ(service.slots()[0].n_tokens, 7);
   EXPECT_FALSE(service.slots()[0].is_running);
+}
+
+// Neither its begin nor its end can be told to anyone.
+TEST(GenerationService, ARequestWithoutMemoryEndsAlone) {
+  GenerationService service(open_tiny(), {.n_parallel = 1});
+  std::promise<std::exception_ptr> told;
+  GenerationRequest request;
+  request.prompt = {'a'};
+  request.choices = {saying("hi")};
+  request.on_start = [](int64_t) { throw std::bad_alloc(); };
+  request.on_token = [](const TokenEvent&) {};
+  request.on_end = [&](const TokenEvent&, const GenerationResult&,
+                       const std::exception_ptr& error) {
+    told.set_value(error);
+    throw std::bad_alloc();
+  };
+  service.submit(std::move(request));
+  EXPECT_THROW(std::rethrow_exception(told.get_future().get()), std::bad_alloc);
+  EXPECT_EQ(run(service, "hello", saying("hi")), 0);
 }
 
 // A sampler that counts how many sequences have one.

@@ -375,6 +375,11 @@ class Grammars(WithServer):
         blamed = "response_format.json_schema.schema.type"
         self.assertEqual((status, answer["error"]["param"]), (400, blamed))
 
+    def test_an_answer_tells_its_grammar(self):
+        for grammar in ('root ::= "a"', ""):
+            answer = self.server.post("/completion", {"prompt": "a", "grammar": grammar})[1]
+            self.assertEqual(answer["generation_settings"]["grammar"], grammar)
+
     def test_a_grammar_that_is_none_is_refused(self):
         for grammar in ("root ::= this is (not valid", "x ::= 'a'", 'root ::= root | "a"'):
             status, answer = self.server.post("/completion", {"prompt": "a", "grammar": grammar})

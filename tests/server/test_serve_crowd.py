@@ -183,6 +183,19 @@ class Slots(unittest.TestCase):
                 erased = server.post("/slots/0?action=erase", {})[1]
                 self.assertGreater(erased["n_erased"], 0)
 
+    def test_why_a_slot_cannot_be_saved_is_in_the_log(self):
+        with tempfile.TemporaryDirectory() as above:
+            folder = pathlib.Path(above) / "slots"
+            folder.mkdir()
+            with Server("--slot-save-path", folder) as server:
+                server.post("/completion", {"prompt": "the", "n_predict": 1, "id_slot": 0})
+                folder.rmdir()
+                status, answer = server.post("/slots/0?action=save", {"filename": "a.kv"})
+                self.assertEqual(status, 503)
+                self.assertNotIn(above, str(answer))
+                server.stop()
+                self.assertRegex("".join(server.log), f"/slots/0 failed: .*{folder}")
+
     def test_a_request_chooses_its_slot(self):
         body = {"prompt": LONG, "n_predict": 5, "ignore_eos": True}
         file = {"filename": "a.kv"}

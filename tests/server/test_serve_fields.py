@@ -188,6 +188,11 @@ class Fields(WithServer):
             self.assertEqual(len(told["top_logprobs"][0]), n + 1)
             self.assertEqual(told["top_logprobs"][0][other], told["token_logprobs"][0])
 
+    def test_the_grammars_that_answers_repeat_have_a_bound(self):
+        long = 'root ::= "a" #' + "x" * 250_000
+        body = {"prompt": ["a"] * 70, "n_predict": 0, "grammar": long}
+        self.refuse("/completion", body, "grammar")
+
     def test_errors_name_no_parts_of_the_program(self):
         for body in (
             {"prompt": "a", "grammar": "root ::= root"},

@@ -53,6 +53,27 @@ class Faults(OnThePage):
         self.browser.wait(f"{ANSWERS}.length === 2")
         self.assertEqual(self.said(), ["one", "first", "two", "second"])
 
+    def test_what_two_tabs_change_in_a_conversation_is_kept(self):
+        self.ask("one", Answer("first"))
+        time.sleep(0.5)  # what the page writes to its database may still be under way
+        # Another tab renames it, and has another version of the question.
+        self.browser.run("""
+            return import('./store.js').then(async ({Store}) => {
+              const store = new Store();
+              await store.open();
+              const [{id}] = await store.list();
+              const conversation = await store.load(id);
+              conversation.title = 'renamed';
+              const version = conversation.append(null, 'user', 'other');
+              await store.save(conversation, [version]);
+            });""")  # fmt: skip
+        self.ask("two", Answer("second"))
+        self.reload()
+        self.browser.wait("document.querySelector('#title').textContent === 'renamed'")
+        self.assertEqual(self.said(), ["other"])
+        self.browser.run("document.querySelector('.switch button').click()")
+        self.assertEqual(self.said(), ["one", "first", "two", "second"])
+
     def test_a_browser_without_room_says_so(self):
         origin = self.server.address.rstrip("/")
         self.browser.devtools("Storage.overrideQuotaForOrigin", origin=origin, quotaSize=1000)

@@ -86,6 +86,17 @@ class Markdown(OnThePage):
                 self.value(f"[...{LAST}.querySelectorAll('a')].map(a => a.href)"), links
             )
 
+    def test_code_in_a_table_has_bars(self):
+        for row, cells in (
+            (r"| `a \| b` | c |", ["<code>a | b</code>", "c"]),
+            (r"| `\|\|x\|` | \| |", ["<code>||x|</code>", "|"]),
+            (r"| `a\b` | `c` `\|` |", [r"<code>a\b</code>", "<code>c</code> <code>|</code>"]),
+        ):
+            self.ask("x", Answer(f"| 1 | 2 |\n|---|---|\n{row}\n\n`p \\| q`"))
+            found = self.value(f"[...{LAST}.querySelectorAll('td')].map(td => td.innerHTML)")
+            self.assertEqual(found, cells)
+            self.assertEqual(self.value(f"{LAST}.querySelector('p code').textContent"), r"p \| q")
+
     def test_lists_that_are_indented_by_tabs(self):
         for text, shown in (
             ("- a\n\t- b\n\t\t- c\n- d", "<ul><li>a<ul><li>b<ul><li>c</li></ul></li></ul></li><li>d</li></ul>"),

@@ -232,6 +232,7 @@ class InlineWriter {
   constructor(builder, parent, text, lines, begins) {
     Object.assign(this, {builder, text, lines, begins});
     this.stack = [parent];
+    this.isCell = parent.matches("th, td");
     this.skipped = 0;  // elements that are open, and too deep to be made
     this.line = 0;
   }
@@ -270,9 +271,15 @@ class InlineWriter {
       return;
     }
     // One node a line, because the marks of quotes and lists stand between lines in the source.
+    // Code in a table's cell has | for \|, unlike other code (GFM): there a node ends before the
+    // backslash.
+    const isCellCode = this.isCell && item.kind === "code";
     for (let from = item.start; from < item.end;) {
+      if (isCellCode && this.text.startsWith("\\|", from)) ++from;
       const start = this.place(from);
-      const to = Math.min(item.end, this.begins[this.line + 1] ?? item.end);
+      const bar = isCellCode ? this.text.slice(from, item.end).indexOf("\\|") : -1;
+      const end = bar < 0 ? item.end : from + bar;
+      const to = Math.min(end, this.begins[this.line + 1] ?? end);
       const node = parent.appendChild(document.createTextNode(this.text.slice(from, to)));
       this.builder.piece(node, start, start + to - from);
       from = to;

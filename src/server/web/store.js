@@ -1,5 +1,6 @@
 // Where conversations are kept: IndexedDB, one record a conversation and one a message, so that
-// a new message writes itself and not the whole conversation.
+// a new message writes itself and not the whole conversation. Of a conversation's record a tab
+// writes what it has changed, so that it undoes nothing of another tab.
 import {Conversation} from "./tree.js";
 
 function done(request) {
@@ -17,6 +18,17 @@ function open() {
   };
   return done(request);
 }
+
+// What is in `record`, and was not in `before`.
+const changed = (before, record) =>
+    Object.fromEntries(Object.entries(record).filter(([key, value]) => before[key] !== value));
+
+// `stored` with the changes that made `record` of `before`.
+const merged = (stored, before, record) => ({
+  ...stored,
+  ...changed(before, record),
+  choices: {...stored.choices, ...changed(before.choices, record.choices)},
+});
 
 // All messages of a conversation, by their key.
 const messagesOf = (id) => IDBKeyRange.bound([id], [id, []]);
@@ -84,13 +96,16 @@ export class Store {
     const order = new Map(all.map(({id}, index) => [id, index]));
     const records = transaction.objectStore("conversations");
     const store = transaction.objectStore("messages");
-    const known = records.count(conversation.id);
+    const record = conversation.record();
+    const before = conversation.kept;
+    const known = records.get(conversation.id);
     known.onsuccess = () => {
-      for (const {isRunning, ...message} of known.result > 0 ? messages : all)
+      for (const {isRunning, ...message} of known.result ? messages : all)
         store.put({...message, conversation: conversation.id, order: order.get(message.id)});
+      records.put(known.result ? merged(known.result, before, record) : record);
     };
-    records.put(conversation.record());
     await ended;
+    conversation.kept = record;
   }
 
   async remove(id) {

@@ -20,6 +20,7 @@ export class Conversation {
     this.system = record.system ?? "";
     this.isDeleted = false;  // true: an answer that is still under way is not stored any more
     this.choices = {...record.choices};
+    this.kept = this.record();  // as it was read or written last
     this.messages = new Map();
     this.children = new Map();  // id of a message or ROOT -> ids, in the order of their making
   }
@@ -27,7 +28,7 @@ export class Conversation {
   // What is stored of it beside the messages.
   record() {
     const {id, title, created, updated, system, choices} = this;
-    return {id, title, created, updated, system, choices};
+    return {id, title, created, updated, system, choices: {...choices}};
   }
 
   // `message`: {id, parent, role, content, ...}; its parent was added before it.
