@@ -31,9 +31,7 @@ constexpr Magic kMagics[] = {
      "run `git lfs pull` in its folder"},
     {"\x89HDF", "an HDF5 file (Keras, TensorFlow)", "download the model as safetensors or GGUF"},
     {"\x1f\x8b", "a gzip archive", "unpack it first (gunzip, or tar xzf)"},
-    {"\xfd"
-     "7zXZ",
-     "an xz archive", "unpack it first (unxz, or tar xJf)"},
+    {"\xfd\x37zXZ", "an xz archive", "unpack it first (unxz, or tar xJf)"},
     {"BZh", "a bzip2 archive", "unpack it first (bunzip2, or tar xjf)"},
     {"\x28\xb5\x2f\xfd", "a zstd archive", "unpack it first (unzstd)"},
     {"7z\xbc\xaf", "a 7z archive", "unpack it first (7z x)"},

@@ -32,6 +32,29 @@ void check_keys(const std::string& path, const std::string& place, simdjson::dom
   }
 }
 
+// The text with ".0" after each integer of more than 64 bits. JSON allows them, and transformers
+// writes 10^30 for a length without a limit, but simdjson refuses integers of that size; with a
+// fraction they are floating-point numbers.
+std::string with_large_integers_as_floats(std::string_view json) {
+  std::string text;
+  for (size_t i = 0; i < json.size();) {
+    const size_t begin = i++;
+    const char first = json[begin];
+    if (first == '"') {
+      while (i < json.size() && json[i] != '"') i += json[i] == '\\' ? 2 : 1;
+      i = std::min(i + 1, json.size());
+    } else if (first == '-' || (first >= '0' && first <= '9')) {
+      i = std::min(json.find_first_not_of("0123456789+-.eE", i), json.size());
+    }
+    const std::string_view token = json.substr(begin, i - begin);
+    text += token;
+    const bool is_integer = token.find_first_not_of("0123456789", first == '-') == token.npos;
+    const bool fits = parse_number<int64_t>(token) || parse_number<uint64_t>(token);
+    if (is_integer && token.size() > 1 && !fits) text += ".0";
+  }
+  return text;
+}
+
 }  // namespace
 
 simdjson::dom::object JsonPlace::object() const {
@@ -102,33 +125,6 @@ void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const 
       JsonPlace(*file_, joined(name_, key), value).unsupported("is an unknown option");
   }
 }
-
-namespace {
-
-// The text with ".0" after each integer of more than 64 bits. JSON allows them, and transformers
-// writes 10^30 for a length without a limit, but simdjson refuses integers of that size; with a
-// fraction they are floating-point numbers.
-std::string with_large_integers_as_floats(std::string_view json) {
-  std::string text;
-  for (size_t i = 0; i < json.size();) {
-    const size_t begin = i++;
-    const char first = json[begin];
-    if (first == '"') {
-      while (i < json.size() && json[i] != '"') i += json[i] == '\\' ? 2 : 1;
-      i = std::min(i + 1, json.size());
-    } else if (first == '-' || (first >= '0' && first <= '9')) {
-      i = std::min(json.find_first_not_of("0123456789+-.eE", i), json.size());
-    }
-    const std::string_view token = json.substr(begin, i - begin);
-    text += token;
-    const bool is_integer = token.find_first_not_of("0123456789", first == '-') == token.npos;
-    const bool fits = parse_number<int64_t>(token) || parse_number<uint64_t>(token);
-    if (is_integer && token.size() > 1 && !fits) text += ".0";
-  }
-  return text;
-}
-
-}  // namespace
 
 // simdjson parses into a document owned by its parser, so the parser is kept as long as the file.
 JsonFile::JsonFile(std::string path, std::string_view bytes)

@@ -105,7 +105,7 @@ SvgPlot::SvgPlot(Svg& svg, const Margins& margins, SvgAxis x, SvgAxis y)
     margins_.bottom = std::max(margins_.bottom, 40 + widest(x_.labels));
 }
 
-double SvgPlot::x_of(double x) const { return margins_.left + x_.share(x) * area_width(); }
+double SvgPlot::x_of(double x) const { return left() + x_.share(x) * area_width(); }
 
 double SvgPlot::y_of(double y) const { return bottom() - y_.share(y) * area_height(); }
 
@@ -172,17 +172,16 @@ void SvgPlot::marks(const std::vector<SvgPoint>& values, const SvgInk& ink) {
 }
 
 void SvgPlot::level(double y, std::string_view label, const SvgInk& ink) {
-  svg_.line({margins_.left, y_of(y)}, {svg_.width() - margins_.right, y_of(y)}, ink);
-  svg_.text({margins_.left + 6, y_of(y) - 5}, label, SvgAnchor::kStart, area_width() - 6,
+  svg_.line({left(), y_of(y)}, {right(), y_of(y)}, ink);
+  svg_.text({left() + 6, y_of(y) - 5}, label, SvgAnchor::kStart, area_width() - 6,
             {ink.name, ink.color});
 }
 
 void SvgPlot::legend(int row, std::string_view label, const SvgInk& ink) {
   constexpr double kSample = 28;
   const double y = 20 + 16 * row;
-  svg_.line({margins_.left, y}, {margins_.left + kSample, y}, ink);
-  svg_.text({margins_.left + kSample + 8, y + 4}, label, SvgAnchor::kStart,
-            area_width() - kSample - 8);
+  svg_.line({left(), y}, {left() + kSample, y}, ink);
+  svg_.text({left() + kSample + 8, y + 4}, label, SvgAnchor::kStart, area_width() - kSample - 8);
 }
 
 // Of a cell of a heat map.
@@ -190,7 +189,7 @@ SvgPoint SvgPlot::corner(size_t column, size_t row, size_t n_rows, double width,
                          double height) const {
   const bool from_top = y_.high < y_.low;
   const size_t up = from_top ? n_rows - row : row + 1;
-  return {margins_.left + static_cast<double>(column) * width,
+  return {left() + static_cast<double>(column) * width,
           bottom() - static_cast<double>(up) * height};
 }
 
@@ -253,7 +252,7 @@ void SvgPlot::histogram(const std::vector<double>& heights, const SvgInk& ink) {
   if (heights.empty()) return;
   const double width = area_width() / static_cast<double>(heights.size());
   for (size_t i = 0; i < heights.size(); ++i) {
-    const SvgPoint corner{margins_.left + static_cast<double>(i) * width, y_of(heights[i])};
+    const SvgPoint corner{left() + static_cast<double>(i) * width, y_of(heights[i])};
     if (heights[i] > 0) svg_.cells({&corner, 1}, width, bottom() - corner.y, ink, 1);
   }
 }

@@ -120,8 +120,7 @@ const char* valid_end(const char* p, const char* end) {
 size_t complete_prefix(std::string_view text) {
   const char* const end = text.data() + text.size();
   // Only the last three bytes can begin an incomplete sequence.
-  const size_t last = text.size() < 3 ? text.size() : 3;
-  for (size_t back = last; back > 0; --back) {
+  for (size_t back = std::min<size_t>(text.size(), 3); back > 0; --back) {
     const char* p = end - back;
     if (!begins_character(*p)) continue;
     const Sequence sequence = examine(p, end);

@@ -68,6 +68,31 @@ constexpr std::string_view kReadable =
       fmt::format("begins with{}, which is not a known model format. {}", hex, kReadable));
 }
 
+constexpr std::string_view kNanoGptFile = "ckpt.pt";
+
+Checkpoint open_folder(const std::string& path) {
+  if (looks_like_hugging_face(path)) return open_hugging_face_folder(path);
+  if (looks_like_meta(path)) return open_meta_folder(path);
+  const ModelFolder folder(path);
+  if (!folder.contains(kNanoGptFile)) refuse_folder(path);
+  Checkpoint checkpoint = open_torch(folder.resolve(kNanoGptFile));
+  attach_files(folder, checkpoint);
+  return checkpoint;
+}
+
+Checkpoint open_safetensors_file(const std::string& path) {
+  return looks_like_hugging_face(folder_of(path)) ? open_hugging_face_file(path)
+                                                  : open_safetensors(path);
+}
+
+// One shard of a Meta folder opens the whole folder.
+Checkpoint open_torch_file(const std::string& path) {
+  const std::string folder = folder_of(path).string();
+  const bool shard = fs::path(path).filename().string().starts_with("consolidated.") &&
+                     is_there(fs::path(folder) / "params.json");
+  return shard && looks_like_meta(folder) ? open_meta_folder(folder) : open_torch(path);
+}
+
 }  // namespace
 
 void Checkpoint::add(const std::string& name, Tensor tensor) {
@@ -138,35 +163,6 @@ void leave_file(const Checkpoint& checkpoint, std::span<const std::byte> part) {
   if (mapped) leave_pages(part);
 }
 
-namespace {
-
-constexpr std::string_view kNanoGptFile = "ckpt.pt";
-
-Checkpoint open_folder(const std::string& path) {
-  if (looks_like_hugging_face(path)) return open_hugging_face_folder(path);
-  if (looks_like_meta(path)) return open_meta_folder(path);
-  const ModelFolder folder(path);
-  if (!folder.contains(kNanoGptFile)) refuse_folder(path);
-  Checkpoint checkpoint = open_torch(folder.resolve(kNanoGptFile));
-  attach_files(folder, checkpoint);
-  return checkpoint;
-}
-
-Checkpoint open_safetensors_file(const std::string& path) {
-  return looks_like_hugging_face(folder_of(path)) ? open_hugging_face_file(path)
-                                                  : open_safetensors(path);
-}
-
-// One shard of a Meta folder opens the whole folder.
-Checkpoint open_torch_file(const std::string& path) {
-  const std::string folder = folder_of(path).string();
-  const bool shard = fs::path(path).filename().string().starts_with("consolidated.") &&
-                     is_there(fs::path(folder) / "params.json");
-  return shard && looks_like_meta(folder) ? open_meta_folder(folder) : open_torch(path);
-}
-
-}  // namespace
-
 // The order of the tests matters. Magic numbers come first because they are certain. The legacy
 // llama2.c format has no magic number, only a plausible header, so its test comes after them. A
 // safetensors file cannot pass it: the upper half of the file's u64 header length is 0, and a
@@ -184,7 +180,7 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     const std::string_view text = text_of(*mapped);
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
     if (text.starts_with(kTorchMagic)) return open_torch_file(path);
-    if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))
+    if (text.starts_with(kLlama2cMagic) || looks_like_llama2c_legacy(bytes))
       return open_llama2c(path, tokenizer_path);
     if (looks_like_safetensors(bytes)) return open_safetensors_file(path);
     // The last test: the first two bytes of a pickle are also those of 640, which may be the width

@@ -63,22 +63,24 @@ void check_framework(const std::string& path, const std::map<std::string, std::s
                format->second);
 }
 
+// The path of a shard that the index names.
+std::string shard_path(const ModelFolder& folder, const std::string& name) {
+  try {
+    return folder.resolve(name);
+  } catch (const ResourceError& error) {
+    LIMPID_CHECK(ResourceError, folder.contains(name),
+                 "{}/{} is missing, and {} names it: download it too", folder.path(), name, kIndex);
+    throw ResourceError(fmt::format("{}, which {} names", error.what(), kIndex));
+  }
+}
+
 // Opens each shard once and compares its tensors with the index: each tensor must be in the shard
 // that the index names, and no shard may hold others.
 void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
   const std::string index = fmt::format("{}/{}", folder.path(), kIndex);
   const Shards shards = read_index(folder);
   for (const auto& [name, tensors] : shards) {
-    const std::string path = [&, &file = name] {
-      try {
-        return folder.resolve(file);
-      } catch (const ResourceError& error) {
-        LIMPID_CHECK(ResourceError, folder.contains(file),
-                     "{}/{} is missing, and {} names it: download it too", folder.path(), file,
-                     kIndex);
-        throw ResourceError(fmt::format("{}, which {} names", error.what(), kIndex));
-      }
-    }();
+    const std::string path = shard_path(folder, name);
     const size_t n_before = checkpoint.tensor_order.size();
     check_framework(path, append_safetensors(checkpoint, path));
     const auto fail = [&, &file = name](const std::string& tensor, std::string_view verb,

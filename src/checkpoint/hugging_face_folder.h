@@ -11,12 +11,11 @@
 namespace limpid {
 
 // config.json, generation_config.json and 1_Pooling/config.json become metadata below `config.`,
-// `generation_config.` and `pooling.`.
-// The files of the tokenizer and the chat template (tokenizer.json, tokenizer_config.json,
-// chat_template.jinja, …) become attachments. The weights are in model.safetensors, or in the
-// shards that model.safetensors.index.json names; `weights` names another file of the folder: one
-// with weights, or the index. Throws FormatError, UnsupportedError, ResourceError; each names the
-// file at fault.
+// `generation_config.` and `pooling.`. The files of the tokenizer and the chat template
+// (tokenizer.json, tokenizer_config.json, chat_template.jinja, …) become attachments. The weights
+// are in model.safetensors, or in the shards that model.safetensors.index.json names; `weights`
+// names another file of the folder: one with weights, or the index. Throws FormatError,
+// UnsupportedError, ResourceError; each names the file at fault.
 Checkpoint open_hugging_face_folder(const std::string& path, const std::string& weights = "");
 
 // Opens one .safetensors file with a config.json beside it, as a folder with these weights. When

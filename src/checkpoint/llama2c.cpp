@@ -157,8 +157,7 @@ void place(const Header& header, const std::vector<Stored>& tensors, ByteReader&
       const std::string_view bytes = reader.take(tensor_bytes(DType::kF32, tensor.shape), name);
       if (name.starts_with(kTables)) continue;
       const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
-      checkpoint.tensors.emplace(name, TensorView{DType::kF32, tensor.shape, data});
-      checkpoint.tensor_order.push_back(name);
+      checkpoint.add_view(name, {DType::kF32, tensor.shape, data});
     }
   }
 }
@@ -182,8 +181,7 @@ void set_metadata(Metadata& metadata, const Header& header) {
 
 // Reads the magic number and the version, up to the seven sizes. Returns true for a legacy file.
 bool read_preamble(ByteReader& reader) {
-  const auto magic = reader.number<uint32_t>("header.dim");
-  if (magic != kLlama2cMagic) {
+  if (reader.take(kLlama2cMagic.size(), "header.dim") != kLlama2cMagic) {
     reader.seek(0, "header.dim");
     return true;
   }

@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "checkpoint/checkpoint.h"
 
 namespace limpid {
 
-// "ak42" as a number. It is stored little-endian, so a file begins with the bytes "24ka".
-inline constexpr uint32_t kLlama2cMagic = 0x616b3432;
+// "ak42" as a little-endian number.
+inline constexpr std::string_view kLlama2cMagic = "24ka";
 
 // Whether a file without a magic number begins with a plausible legacy header.
 bool looks_like_llama2c_legacy(std::span<const std::byte> bytes);

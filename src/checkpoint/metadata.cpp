@@ -1,5 +1,6 @@
 #include "checkpoint/metadata.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -7,6 +8,8 @@
 
 namespace limpid {
 namespace {
+
+constexpr uint64_t kLongestConfig = uint64_t{16} << 20;  // bytes of a configuration file
 
 // "config.rope_theta is of type string, expected a number".
 [[noreturn]] void wrong_type(std::string_view key, const MetadataValue& value,
@@ -91,6 +94,14 @@ void add_object(simdjson::dom::object object, const std::string& prefix, Metadat
 
 void Metadata::erase_below(std::string_view prefix) {
   std::erase_if(values_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+}
+
+std::ranges::subrange<Metadata::Values::const_iterator> Metadata::below(
+    std::string_view prefix) const {
+  const auto begin = values_.lower_bound(prefix);
+  return {begin, std::find_if_not(begin, values_.end(), [&](const auto& entry) {
+            return entry.first.starts_with(prefix);
+          })};
 }
 
 const MetadataValue* Metadata::find(std::string_view key) const {

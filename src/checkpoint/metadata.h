@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,6 +36,8 @@ inline constexpr std::string_view kEmptyArray = "empty array";
 // The values by key. The typed getters spare each reader of a configuration the checks of types.
 class Metadata {
  public:
+  using Values = std::map<std::string, MetadataValue, std::less<>>;
+
   // Replaces the value of an existing key.
   void set(std::string key, MetadataValue value) {
     values_.insert_or_assign(std::move(key), std::move(value));
@@ -56,10 +59,12 @@ class Metadata {
   const std::vector<int64_t>* integers(std::string_view key) const;
   const std::vector<double>* numbers(std::string_view key) const;
 
-  const std::map<std::string, MetadataValue, std::less<>>& all() const { return values_; }
+  const Values& all() const { return values_; }
+  // The entries whose keys begin with `prefix`.
+  std::ranges::subrange<Values::const_iterator> below(std::string_view prefix) const;
 
  private:
-  std::map<std::string, MetadataValue, std::less<>> values_;
+  Values values_;
 };
 
 // Sets keys below a prefix ("llama.") with the types that writers of GGUF use. A model then has the
@@ -86,8 +91,6 @@ class KeyWriter {
   std::string prefix_;
 };
 
-constexpr uint64_t kLongestConfig = uint64_t{16} << 20;  // bytes of a configuration file
-
 // Sets `prefix` + key for every member of the JSON object in `bytes`, and of the objects inside it.
 // With the prefix "config.", {"rope_scaling": {"factor": 8}} becomes "config.rope_scaling.factor" =
 // 8.
@@ -97,8 +100,7 @@ constexpr uint64_t kLongestConfig = uint64_t{16} << 20;  // bytes of a configura
 // becomes an empty value with the type name "array", which says only that it was there.
 //
 // Throws FormatError, which names `path` and the place, when `bytes` are not JSON, are nested
-// deeper than 64, repeat a key, have whole numbers beyond 64 bits, or are longer than
-// kLongestConfig.
+// deeper than 64, repeat a key, have whole numbers beyond 64 bits, or are longer than 16 MiB.
 void add_json(const std::string& path, std::string_view bytes, const std::string& prefix,
               Metadata& metadata);
 

@@ -19,8 +19,7 @@ constexpr uint16_t kDeepest = 64;
 
 // Keys of storages are the names of records, "0", "1", …; nothing else can reach the archive.
 bool is_digits(std::string_view text) {
-  return !text.empty() && text.size() <= 9 &&
-         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == text.npos;
 }
 
 }  // namespace

@@ -174,8 +174,7 @@ class HeaderReader {
       expected = begin + tensor.view.n_bytes();
       if (expected > n_bytes) {
         fail_header(label_of(tensor.name) + ".data_offsets",
-                    "end at {}, but the file has {} bytes of data; is the download "
-                    "complete?",
+                    "end at {}, but the file has {} bytes of data; is the download complete?",
                     expected, n_bytes);
       }
       tensor.data_offset += data_begin_;

@@ -163,8 +163,7 @@ class StateReader {
               [&](const std::string& name, uint32_t) { names.push_back(printable(name)); });
     if (names.size() > kShown) names.resize(kShown);
     fail(pickle_.root, "the checkpoint",
-         "holds no state dictionary; Limpid looks for tensors in it and below {}, and found "
-         "{}",
+         "holds no state dictionary; Limpid looks for tensors in it and below {}, and found {}",
          fmt::join(kWrappers, ", "),
          names.empty() ? "no keys" : fmt::format("{}", fmt::join(names, ", ")));
   }

@@ -101,8 +101,7 @@ Directory read_end(ByteReader& reader) {
   const uint64_t directory_end = wide ? end - sizeof(Zip64Locator) - sizeof(Zip64EndRecord) : end;
   if (directory.offset > directory_end || directory.n_bytes != directory_end - directory.offset) {
     reader.fail(end + 12, "end record.directory_size",
-                "{} bytes from byte {} do not end at byte {}, where the directory "
-                "must end",
+                "{} bytes from byte {} do not end at byte {}, where the directory must end",
                 directory.n_bytes, directory.offset, directory_end);
   }
   if (directory.n_entries > directory.n_bytes / sizeof(ZipEntryHeader)) {

@@ -51,8 +51,7 @@ std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, Export
 
 // Folders hold texts as JSON, which must be UTF-8. GGUF does not check its texts.
 void check_chat_templates(const Checkpoint& checkpoint) {
-  for (const auto& [key, value] : checkpoint.metadata.all()) {
-    if (!key.starts_with("tokenizer.chat_template")) continue;
+  for (const auto& [key, value] : checkpoint.metadata.below("tokenizer.chat_template")) {
     const auto* text = std::get_if<std::string>(&value.value);
     if ((text == nullptr || is_clean_utf8(*text)) && is_clean_utf8(key)) continue;
     throw_format_error(checkpoint.path, printable(key),

@@ -167,8 +167,7 @@ void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& re
         spec.space_prefix == SpacePrefix::kFirstPartOnce) {
       remarks.emplace_back(
           "the tokenizer adds a space to a text only if it begins without one, or only at its "
-          "start; "
-          "in GGUF every stretch of text gets a space");
+          "start; in GGUF every stretch of text gets a space");
     }
     if (spec.remove_extra_whitespaces) {
       remarks.emplace_back(

@@ -33,13 +33,13 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
                "layout cannot store; give the scaling as OpenOptions::rope_scaling, for example "
                "llama3:32,1,4,8192",
                checkpoint.path);
-  const auto integer = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
+  const auto context = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
   return {{"rope_type", "llama3"},
           {"factor", shortest_decimal(*scaling_number(checkpoint, spec, "factor"))},
           {"low_freq_factor", shortest_decimal(*low)},
           {"high_freq_factor",
            shortest_decimal(scaling_number(checkpoint, spec, "high_freq_factor").value_or(4))},
-          {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
+          {"original_max_position_embeddings", static_cast<int64_t>(context)}};
 }
 
 // The tokens that the keys of a GGUF file state as the end of an answer.
@@ -93,13 +93,13 @@ bool scales_by_head_dim(const Checkpoint& checkpoint, const DecoderSpec& spec) {
 
 // config.json of GPT2LMHeadModel.
 Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  LIMPID_CHECK(UnsupportedError,
+               spec.norm == NormKind::kLayer && spec.outer_norm == OuterNorm::kOutput,
+               "{}: GPT2LMHeadModel has no RMSNorm and no norm of embeddings", checkpoint.path);
   Json json;
   json["vocab_size"] = spec.vocab_size;
   json["n_positions"] = spec.n_ctx_train;
   json["n_embd"] = spec.d_model;
-  LIMPID_CHECK(UnsupportedError,
-               spec.norm == NormKind::kLayer && spec.outer_norm == OuterNorm::kOutput,
-               "{}: GPT2LMHeadModel has no RMSNorm and no norm of embeddings", checkpoint.path);
   json["n_layer"] = spec.n_layers;
   json["n_head"] = spec.n_heads;
   json["n_inner"] = spec.d_ff;
@@ -143,14 +143,13 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
 
 // The only chat template, or a list of named ones.
 Json chat_templates(const Metadata& metadata) {
-  constexpr std::string_view kKey = "tokenizer.chat_template";
-  const auto only = metadata.string(kKey);
+  const std::string prefix = "tokenizer.chat_template.";
+  const auto only = metadata.string("tokenizer.chat_template");
   Json named = Json::array();
   if (only) named.push_back({{"name", "default"}, {"template", *only}});
-  for (const auto& [key, value] : metadata.all()) {
-    if (!key.starts_with(kKey) || key[kKey.size()] != '.') continue;
+  for (const auto& [key, value] : metadata.below(prefix)) {
     if (const auto* text = std::get_if<std::string>(&value.value))
-      named.push_back({{"name", key.substr(kKey.size() + 1)}, {"template", *text}});
+      named.push_back({{"name", key.substr(prefix.size())}, {"template", *text}});
   }
   if (only && named.size() == 1) return *only;
   return named.empty() ? Json() : named;

@@ -1,3 +1,4 @@
+// Candidates and SamplerContext of limpid/sampler.hpp: selection, sorting, softmax, random numbers.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -262,7 +262,7 @@ class Planner {
     const KvLayout layout{part.plan.end_layer - part.plan.first_layer,
                           spec_.n_kv_heads,
                           spec_.head_dim,
-                          (n_ctx + kKvBlock - 1) / kKvBlock,
+                          blocks_for(n_ctx),
                           cache_dtype(options_.cache_type_k),
                           cache_dtype(options_.cache_type_v)};
     const uint64_t kv = part.executor->kv_bytes(layout);

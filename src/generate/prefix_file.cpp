@@ -113,7 +113,7 @@ std::vector<TokenId> restore_prefix(Engine& engine, const std::string& path) {
     check(tokens != file.tensors.end() && tokens->second.dtype == DType::kI32, "tokens",
           "expected a tensor of I32");
     const int64_t n_tokens = tokens->second.shape.n_elements();
-    const int64_t n_blocks = (n_tokens + kKvBlock - 1) / kKvBlock;
+    const int64_t n_blocks = blocks_for(n_tokens);
     const auto block_bytes = static_cast<int64_t>(cache.storage().block_bytes());
     check(n_tokens > 0, "tokens", "is empty");
     check(blocks != file.tensors.end() && blocks->second.dtype == DType::kU8 &&

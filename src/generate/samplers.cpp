@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "generate/portable_exp.h"
@@ -187,14 +188,13 @@ class BuiltInSampler : public Sampler {
 std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options) {
   if (name == "typical") name = "typ_p";
   if (name == "temp") name = "temperature";
-  std::vector<std::string_view> names;
   for (const NamedSampler& named : kSamplers) {
     if (named.name == name)
       return named.is_on(options) ? std::make_shared<BuiltInSampler>(named, options) : nullptr;
-    names.push_back(named.name);
   }
-  throw ArgumentError(fmt::format("[sampler] unknown sampler '{}'; the samplers are {}", name,
-                                  fmt::join(names, ", ")));
+  throw ArgumentError(
+      fmt::format("[sampler] unknown sampler '{}'; the samplers are {}", name,
+                  fmt::join(kSamplers | std::views::transform(&NamedSampler::name), ", ")));
 }
 
 }  // namespace limpid

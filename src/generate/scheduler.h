@@ -172,8 +172,8 @@ class Scheduler {
     int64_t n_tokens = 0;
     StepItem::Outputs outputs = StepItem::Outputs::kNone;
     int64_t n_rows() const {  // of outputs
-      return outputs == StepItem::Outputs::kAll ? n_tokens
-                                                : (outputs == StepItem::Outputs::kLast ? 1 : 0);
+      if (outputs == StepItem::Outputs::kAll) return n_tokens;
+      return outputs == StepItem::Outputs::kLast ? 1 : 0;
     }
   };
 

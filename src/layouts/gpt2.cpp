@@ -112,8 +112,7 @@ void read_gpt2_config(SpecReader& config, Gpt2Config& into) {
     const auto known = canonical_activation(activation);
     if (!known) {
       config.refuse("activation_function",
-                    "is `{}` (known: gelu_new, gelu_pytorch_tanh, gelu_fast, gelu, "
-                    "relu, silu)",
+                    "is `{}` (known: gelu_new, gelu_pytorch_tanh, gelu_fast, gelu, relu, silu)",
                     activation);
     }
     take(into.activation, known);

@@ -24,9 +24,9 @@ struct Gpt2Config {
 };
 
 // Reads the values that `into` lacks. The keys are those of transformers (n_embd, n_head, n_layer,
-// n_positions or n_ctx, n_inner,
-// vocab_size, activation_function, layer_norm_epsilon, scale_attn_weights,
-// scale_attn_by_inverse_layer_idx, tie_word_embeddings) and those of nanoGPT (block_size, bias).
+// n_positions or n_ctx, n_inner, vocab_size, activation_function, layer_norm_epsilon,
+// scale_attn_weights, scale_attn_by_inverse_layer_idx, tie_word_embeddings) and those of nanoGPT
+// (block_size, bias).
 // Both values of reorder_and_upcast_attn are accepted: the key only chooses the order and the width
 // in which transformers multiplies by the scale, and Limpid always multiplies in f32. Throws
 // UnsupportedError for an unknown activation, FormatError for a value out of range or for

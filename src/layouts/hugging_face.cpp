@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
 
 #include "base/check.h"
 #include "base/paths.h"
@@ -17,13 +18,6 @@
 
 namespace limpid {
 namespace {
-
-// The supported classes, for messages.
-std::string class_names() {
-  std::vector<std::string_view> names;
-  for (const ModelClass& known : model_classes()) names.push_back(known.class_name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
 
 // Finds the model class by `architectures` of config.json, or by `model_type` if there are none.
 // The two must agree.
@@ -42,10 +36,10 @@ const ModelClass& class_of(const Checkpoint& given, SpecReader& config) {
   }
   const std::string found =
       classes == nullptr ? type : fmt::format("{}", fmt::join(*classes, ", "));
-  throw UnsupportedError(
-      fmt::format("{}: the model is a `{}`, which is not supported; "
-                  "choose one of these: {}",
-                  given.path, printable(found), class_names()));
+  throw UnsupportedError(fmt::format(
+      "{}: the model is a `{}`, which is not supported; choose one of these: {}", given.path,
+      printable(found),
+      fmt::join(model_classes() | std::views::transform(&ModelClass::class_name), ", ")));
 }
 
 // Keys of config.json that do not change what the model computes: they describe the file, the
@@ -87,9 +81,7 @@ void read_bookkeeping(SpecReader& config) {
 void refuse_quantized(const Checkpoint& given, const SpecReader& config) {
   for (const char* name : {"quantization_config", "compression_config"}) {
     const std::string below = fmt::format("config.{}.", name);
-    const auto& all = given.metadata.all();
-    const auto at = all.lower_bound(below);
-    if (at == all.end() || !at->first.starts_with(below)) continue;
+    if (given.metadata.below(below).empty()) continue;
     const MetadataValue* found = given.metadata.find(below + "quant_method");
     const auto* method = found == nullptr ? nullptr : std::get_if<std::string>(&found->value);
     config.refuse(name,
@@ -181,14 +173,12 @@ std::vector<int64_t> stop_ids(const Checkpoint& given) {
 // by a name, or in older files by a flag for each way. GGUF has a number.
 void read_pooling(const Checkpoint& given, std::string_view architecture, Metadata& canonical) {
   const std::string key = "pooling.pooling_mode";
-  const auto& all = given.metadata.all();
   std::string mode(given.metadata.string(key).value_or(""));
   bool is_there = !mode.empty();
-  for (auto at = all.lower_bound(key + "_"); at != all.end() && at->first.starts_with(key + "_");
-       ++at) {
+  for (const auto& [flag, value] : given.metadata.below(key + "_")) {
     is_there = true;
-    if (given.metadata.boolean(at->first).value())
-      mode += (mode.empty() ? "" : " and ") + at->first.substr(key.size() + 1);
+    if (given.metadata.boolean(flag).value())
+      mode += (mode.empty() ? "" : " and ") + flag.substr(key.size() + 1);
   }
   if (!is_there) return;
   constexpr std::array<std::pair<std::string_view, int64_t>, 5> kModes = {

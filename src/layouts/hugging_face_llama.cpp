@@ -64,11 +64,11 @@ void check_window(SpecReader& config, const ModelClass& model_class, int64_t n_l
   }
   if (types != nullptr && static_cast<int64_t>(types->size()) != n_layers)
     config.fail("layer_types", "has {} entries for {} layers", types->size(), n_layers);
+  // layer_types, which was checked above, takes the place of max_window_layers.
   const bool slides = used && window < n_ctx && (types == nullptr ? n_full < n_layers : !by_layer);
   if (!slides) return;
   config.refuse("sliding_window",
-                "is {}, less than the context of {}: attention within a window is not "
-                "implemented",
+                "is {}, less than the context of {}: attention within a window is not implemented",
                 window, n_ctx);
 }
 

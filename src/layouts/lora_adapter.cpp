@@ -92,10 +92,8 @@ LoraConfig read_config(const std::string& path, std::string_view json) {
   const double alpha = config.positive_or("lora_alpha", 8);
   const bool by_root = config.flag_or("use_rslora", false);
   for (const char* name : {"rank_pattern", "alpha_pattern"}) {
-    const std::string below = fmt::format("adapter.{}.", name);
-    const auto at = given.metadata.all().lower_bound(below);
-    if (at == given.metadata.all().end() || !at->first.starts_with(below)) continue;
-    config.refuse(name, "gives modules another rank or scale; patterns are not supported");
+    if (!given.metadata.below(fmt::format("adapter.{}.", name)).empty())
+      config.refuse(name, "gives modules another rank or scale; patterns are not supported");
   }
   if (const auto* whole = config.strings("modules_to_save")) {
     config.refuse("modules_to_save",

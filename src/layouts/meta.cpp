@@ -90,8 +90,7 @@ int64_t read_hidden_size(const Checkpoint& checkpoint, SpecReader& params, int64
   }
   if (const int64_t rows = gate->shape[0]; rows != expected) {
     params.fail(stated ? "hidden_dim" : "multiple_of",
-                "layers.0.feed_forward.w1.weight has {} rows, and the parameters ask "
-                "for {}{}",
+                "layers.0.feed_forward.w1.weight has {} rows, and the parameters ask for {}{}",
                 rows, expected,
                 rows > 0 && expected % rows == 0 ? "; is a consolidated.NN.pth missing?" : "");
   }

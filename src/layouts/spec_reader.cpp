@@ -113,9 +113,8 @@ int64_t SpecReader::vocab_size() {
   if (embedding == nullptr || embedding->shape.rank() != 2) {
     throw_format_error(
         checkpoint_.path, "token_embd.weight",
-        "is missing or not a matrix; the file does not hold a runnable model (only a "
-        "vocabulary?): name "
-        "the file with the weights");
+        "is missing or not a matrix; the file does not hold a runnable model (only a vocabulary?): "
+        "name the file with the weights");
   }
   const int64_t n_rows = embedding->shape[0];
   const int64_t stated = size_or("vocab_size", n_rows, kLargestSize);
@@ -128,9 +127,7 @@ void SpecReader::ignore(std::string_view name) { key(name); }
 
 void SpecReader::ignore_all_below(std::string_view name) {
   const std::string beginning = prefix_ + "." + std::string(name) + ".";
-  for (const auto& [full, value] : checkpoint_.metadata.all()) {
-    if (full.starts_with(beginning)) asked_.insert(full);
-  }
+  for (const auto& [full, value] : checkpoint_.metadata.below(beginning)) asked_.insert(full);
 }
 
 void SpecReader::require_neutral(std::string_view name, double neutral) {
@@ -168,9 +165,8 @@ void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
 // The metadata of a checkpoint contain keys of several readers; only those with this reader's
 // prefix are checked.
 void SpecReader::refuse_the_rest() const {
-  const std::string beginning = prefix_ + ".";
-  for (const auto& [name, value] : checkpoint_.metadata.all()) {
-    LIMPID_CHECK(UnsupportedError, !name.starts_with(beginning) || asked_.contains(name),
+  for (const auto& [name, value] : checkpoint_.metadata.below(prefix_ + ".")) {
+    LIMPID_CHECK(UnsupportedError, asked_.contains(name),
                  "{}: unknown key {}, which may change the result", file_,
                  name.substr(hidden_.size()));
   }

@@ -111,11 +111,10 @@ Checkpoint named_configuration(std::string_view name) {
   LIMPID_CHECK(ArgumentError, found != std::end(kNamed),
                "no file or folder '{}', and no configuration of that name; choose one of {}", name,
                fmt::join(kNames, ", "));
-  OptionalParts parts;
-  parts.tied = found->tied;
   const ModelClass& model_class = *find_model_class(found->architecture);
-  parts.qkv_bias = model_class.always_has_qkv_bias;
-  parts.qk_norm = model_class.has_qk_norm;
+  const OptionalParts parts{.tied = found->tied,
+                            .qkv_bias = model_class.always_has_qkv_bias,
+                            .qk_norm = model_class.has_qk_norm};
   Checkpoint checkpoint = checkpoint_of_shapes(keys_of(*found), parts);
   checkpoint.path = found->name;
   return checkpoint;

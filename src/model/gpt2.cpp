@@ -2,8 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <ranges>
 #include <utility>
-#include <vector>
 
 #include "model/families.h"
 
@@ -15,12 +15,10 @@ template <typename Kind, size_t n>
 Kind read_choice(SpecReader& reader, std::string_view key,
                  const std::pair<std::string_view, Kind> (&choices)[n]) {
   const std::string name = reader.string_or(key, choices[0].first);
-  std::vector<std::string_view> known;
   for (const auto& [choice, kind] : choices) {
     if (choice == name) return kind;
-    known.push_back(choice);
   }
-  reader.refuse(key, "is `{}` (known: {})", name, fmt::join(known, ", "));
+  reader.refuse(key, "is `{}` (known: {})", name, fmt::join(choices | std::views::keys, ", "));
 }
 
 }  // namespace

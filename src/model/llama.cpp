@@ -52,8 +52,7 @@ RopeScaling read_rope_scaling(SpecReader& reader) {
       reader.fail("rope.scaling.low_freq_factor", "is not below rope.scaling.high_freq_factor");
   } else if (type != "none") {
     reader.refuse("rope.scaling.type",
-                  "is `{}` (known: none, linear, llama3, and the factors of "
-                  "rope_freqs.weight)",
+                  "is `{}` (known: none, linear, llama3, and the factors of rope_freqs.weight)",
                   type);
   } else {
     scaling.factor = 1.0;

@@ -100,10 +100,10 @@ Checkpoint merge_adapters(const Checkpoint& canonical, MergedType type) {
     const DType base = canonical.find(name)->dtype;
     const bool is_half = base == DType::kF16 || base == DType::kBF16;
     const DType dtype = type == MergedType::kOfBase && is_half ? base : DType::kF32;
-    merged.tensors[name] = {dtype, entry.shape, nullptr};
-    merged.derived[name] = {"merged with an adapter", [source, name, head_dim, dtype] {
-                              return merged_matrix(*source, name, head_dim, dtype);
-                            }};
+    merged.add_derived(name, dtype, entry.shape,
+                       {"merged with an adapter", [source, name, head_dim, dtype] {
+                          return merged_matrix(*source, name, head_dim, dtype);
+                        }});
   }
   correct_file_type(merged);
   return merged;

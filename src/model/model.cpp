@@ -37,8 +37,7 @@ int64_t n_loaded_angles(const DecoderSpec& spec) {
 
 void check_context(const DecoderSpec& spec, int64_t n_ctx) {
   LIMPID_CHECK(ArgumentError, spec.position == PositionKind::kRope || n_ctx <= spec.n_ctx_train,
-               "a context of {} tokens was requested, but the model has only {} learned "
-               "positions",
+               "a context of {} tokens was requested, but the model has only {} learned positions",
                n_ctx, spec.n_ctx_train);
 }
 

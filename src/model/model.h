@@ -65,11 +65,10 @@ class Model {
 
   // Runs all items in one pass over the weights, stores their keys and values, and returns the
   // logits (or hidden states) of the requested tokens, in the order of the items: [n_outputs,
-  // vocab_size] (or [n_outputs, d_model]). Each
-  // sequence may occur once. Throws ArgumentError for ids outside the vocabulary,
-  // ContextOverflowError when a sequence or the cache would become too long, ResourceError, and the
-  // executor's errors. A step that throws leaves the cache as it was. The span is valid until the
-  // next step.
+  // vocab_size] (or [n_outputs, d_model]). Each sequence may occur once. Throws ArgumentError for
+  // ids outside the vocabulary, ContextOverflowError when a sequence or the cache would become too
+  // long, ResourceError, and the executor's errors. A step that throws leaves the cache as it was.
+  // The span is valid until the next step.
   //
   // `adapter_factors`: see AdapterMix; empty, or one for each adapter of the checkpoint.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items,

@@ -22,8 +22,7 @@ void refuse_what_is_not_a_model(const Checkpoint& checkpoint) {
                "the adapter into it first",
                checkpoint.path);
   LIMPID_CHECK(UnsupportedError, type != "mmproj" && architecture != "clip",
-               "{} is the vision part of a model (mmproj); name the file with the "
-               "language model",
+               "{} is the vision part of a model (mmproj); name the file with the language model",
                checkpoint.path);
   LIMPID_CHECK(UnsupportedError, type != "imatrix",
                "{} is an importance matrix, an input of quantisation; name the model instead",

@@ -1,3 +1,4 @@
+// The tensors of a model, in the order of its forward pass, and those of its adapters (registry.h).
 #include <fmt/format.h>
 
 #include <array>
@@ -11,10 +12,10 @@ namespace {
 
 enum class Need : uint8_t { kAbsent, kOptional, kRequired };
 
-// Collects the tensors of a model in the order of its forward pass. The families differ in their
-// biases. In the Llama family, norms have no bias, and the file decides which projections have one.
-// A GPT-2 has all of its biases or none (nanoGPT's `bias=False`): if a file lacks a single one, it
-// is damaged, and the error names the missing tensor.
+// The families differ in their biases. In the Llama family, norms have no bias, and the file
+// decides which projections have one. A GPT-2 has all of its biases or none (nanoGPT's
+// `bias=False`): if a file lacks a single one, it is damaged, and the error names the missing
+// tensor.
 class TableBuilder {
  public:
   TableBuilder(const Checkpoint& checkpoint, const DecoderSpec& spec) : spec_(spec) {

@@ -74,10 +74,7 @@ void read_byte_level(SpecReader& keys, TokenizerSpec& spec) {
   const std::string pre = keys.string_or("pre", "");
   const PreTokenizerRule* rule = find_pre_tokenizer(pre);
   if (rule == nullptr) {
-    keys.refuse("pre",
-                "is '{}', an unknown pre-tokenizer; a guess could give other "
-                "tokens",
-                pre);
+    keys.refuse("pre", "is '{}', an unknown pre-tokenizer; a guess could give other tokens", pre);
   }
   spec.pre_tokenizer = rule->pre_tokenizer;
   spec.normalize_nfc = rule->normalize_nfc;

@@ -169,10 +169,7 @@ Checkpoint with_tensors_of(const Checkpoint& source, Checkpoint cached) {
 }
 
 TensorPlan plan_in_place(const Checkpoint& source, const FileType& file_type) {
-  PlanOptions plan;
-  plan.file_type = &file_type;
-  plan.row_order = source.row_order;
-  return plan_tensors(source, plan);
+  return plan_tensors(source, {.file_type = &file_type, .row_order = source.row_order});
 }
 
 }  // namespace

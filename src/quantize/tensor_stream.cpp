@@ -35,20 +35,18 @@ TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
   return {tensor.dtype, Shape{tensor.shape[0], 1}, tensor.data};
 }
 
-// Returns the type of the tensor in the new file, and sets tensor.wanted to the type that the
-// mixture asked for.
-DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor& tensor) {
+// Returns the type of the tensor in the new file. Only a mixture may have wanted another one.
+MixedType new_type(const PlanOptions& options, const MixFacts& facts, const PlannedTensor& tensor) {
+  const auto only = [](DType dtype) { return MixedType{dtype, dtype}; };
   const bool vector = !is_quantizable(tensor.name, tensor.shape);
   // f64 is never kept: no kernel computes in f64.
-  if (tensor.from == DType::kF64 && (vector || options.file_type == nullptr)) return DType::kF32;
-  if (vector && is_float(tensor.from)) return options.plain_types ? tensor.from : DType::kF32;
-  if (options.file_type == nullptr) {
-    return options.plain_types && is_quantized(tensor.from) ? DType::kF16 : tensor.from;
-  }
-  if (vector) return tensor.from;
-  const MixedType type = mixed_type(*options.file_type, facts, tensor.name, tensor.shape);
-  tensor.wanted = type.wanted;
-  return type.dtype;
+  if (tensor.from == DType::kF64 && (vector || options.file_type == nullptr))
+    return only(DType::kF32);
+  if (vector && is_float(tensor.from)) return only(options.plain_types ? tensor.from : DType::kF32);
+  if (options.file_type == nullptr)
+    return only(options.plain_types && is_quantized(tensor.from) ? DType::kF16 : tensor.from);
+  if (vector) return only(tensor.from);
+  return mixed_type(*options.file_type, facts, tensor.name, tensor.shape);
 }
 
 void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
@@ -141,9 +139,10 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
     PlannedTensor tensor;
     tensor.name = name;
     tensor.shape = stored.shape;
-    tensor.from = tensor.wanted = stored.dtype;
-    tensor.to = new_type(options, facts, tensor);
-    if (tensor.wanted == tensor.from) tensor.wanted = tensor.to;
+    tensor.from = stored.dtype;
+    const MixedType type = new_type(options, facts, tensor);
+    tensor.to = type.dtype;
+    tensor.wanted = type.wanted;
     check_source(checkpoint, tensor, options);
     if (is_query_or_key(name)) {
       tensor.order_before = spec.row_order;

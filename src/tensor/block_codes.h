@@ -22,9 +22,10 @@ inline void store8(uint64_t word, uint8_t* codes) { std::memcpy(codes, &word, 8)
 constexpr uint64_t each(uint8_t byte) { return byte * uint64_t{0x0101010101010101}; }
 
 // 64 columns of a type with blocks of 32, or 256 columns of another one. The number in column k is
-//   scale(k) * (codes[k] - form.zero) + minimum(k), or kIq4Levels[codes[k]] in place of the codes,
-// with scale and minimum f16 per 32 columns, or factor * int_scale and -(factor * int_minimum).
-// What the type does not have is not set.
+//   scale(k) * (codes[k] - form.zero) + minimum(k)
+// with scale and minimum f16 per 32 columns, or factor * int_scale and -(factor * int_minimum). In
+// a type with levels, kIq4Levels[codes[k]] takes the place of the bracket. What the type does not
+// have is not set.
 struct BlockCodes {
   uint16_t scale[2];      // f16: per block of 32, or [0] the factor of int_scale
   uint16_t minimum[2];    // f16, likewise

@@ -17,7 +17,7 @@ namespace limpid {
 struct CodeForm {
   int low_bits;         // of a code: 2, 4 or 8
   int high_bits;        // 0, 1 or 2
-  int zero;             // subtracted from each code; with levels, from the level and 128
+  int zero;             // subtracted from each code; with levels, from the level + 128
   bool scales_are_f16;  // else u8, or i8 without a minimum
   int scale_cols;       // columns that share a scale: 16 or 32
   bool has_minimum;

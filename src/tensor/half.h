@@ -1,4 +1,5 @@
-// IEEE 754 binary16 ("half"). (always_inline: see row_order.h.)
+// IEEE 754 binary16 ("half"). (always_inline: kernels, which are compiled once for each instruction
+// set, use these functions, and the linker must not merge their copies.)
 #pragma once
 
 #include <cstdint>

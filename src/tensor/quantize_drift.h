@@ -29,8 +29,6 @@ struct BlockColumns {
   float* drift = nullptr;  // e . m of the row's blocks so far; the search adds that of this block
 };
 
-namespace detail {
-
 // For each element of a block, its second nearest level and what a move to it would change.
 template <int Size>
 struct Alternatives {
@@ -61,8 +59,6 @@ int best_move(const Alternatives<Size>& moves, float drift) {
   return best;
 }
 
-}  // namespace detail
-
 // Moves some of the `levels` of a block, whose groups are x = scale * level + offset, and adds the
 // block's e . m to *columns.drift. Does nothing if the means are unknown.
 template <typename Levels, int N, int Groups>
@@ -73,7 +69,7 @@ void settle_drift(const Group<N> (&x)[Groups], const float (&scales)[Groups],
   if (columns.mean == nullptr) return;
   float effect[kSize];
   float cost[kSize];
-  detail::Alternatives<kSize> moves;
+  Alternatives<kSize> moves;
   float drift = *columns.drift;
   for (int j = 0; j < kSize; ++j) {
     const float scale = scales[j / N];
@@ -90,7 +86,7 @@ void settle_drift(const Group<N> (&x)[Groups], const float (&scales)[Groups],
   }
   moves.effect = Group<kSize>::load(effect);
   moves.cost = Group<kSize>::load(cost);
-  for (int j; (j = detail::best_move(moves, drift)) >= 0;) {
+  for (int j; (j = best_move(moves, drift)) >= 0;) {
     levels[j] = moves.level[j];
     drift += effect[j];
     moves.effect.lanes[j / 4][j % 4] = 0;  // each moves once

@@ -243,14 +243,14 @@ AffineFit fit_affine(const Group<N>& x, const Group<N>& weights) {
   const float range = high - low;
   if (!(range > 0)) return {0, low, error_of<Levels>(x, weights, 0, low)};
   const GroupMoments moments = moments_of(x, weights);
-  AffineFit best{range / Top, low, error_of<Levels>(x, weights, range / Top, low)};
+  const float step = range / Top;
+  AffineFit best{step, low, error_of<Levels>(x, weights, step, low)};
   const auto consider = [&](AffineFit fit) {
     if (fit.scale < 0) return;
     if (NoneAbove && fit.offset > 0) fit.offset = 0;
     fit.error = error_of<Levels>(x, weights, fit.scale, fit.offset);
     if (fit.error < best.error) best = fit;
   };
-  const float step = range / Top;
   for (const Margins& start : kStarts) {
     const float inverse = Top / (step * (Top - start.below - start.above));
     consider(

@@ -29,7 +29,7 @@ class Gain {
   // Adds a group of numbers x, which y = scale * level + offset replaces.
   template <int N>
   void add(const Group<N>& x, const Group<N>& weights, const Group<N>& levels, float scale,
-           float offset = 0) {
+           float offset) {
     for (int i = 0; i < Group<N>::kRegisters; ++i) {
       const Float4 y = all_lanes(scale) * levels.lanes[i] + all_lanes(offset);
       const Float4 wx = weights.lanes[i] * x.lanes[i];

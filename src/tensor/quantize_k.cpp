@@ -122,18 +122,14 @@ void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K&
   const auto found =
       search_super_block<UniformLevels<-32, 31>, UniformLevels<-128, 127>, NoMinima, 16>(
           values, columns, levels);
-  for (int h = 0; h < 2; ++h) {
-    const float* half = levels + 128 * h;
-    const auto q = [half](int i) { return static_cast<unsigned>(half[i] + 32); };
-    for (int l = 0; l < 64; ++l) {
-      block.ql[64 * h + l] = static_cast<uint8_t>((q(l) & 0x0fU) | ((q(64 + l) & 0x0fU) << 4));
-    }
-    for (int l = 0; l < 32; ++l) {
-      unsigned bits = 0;
-      for (int t = 0; t < 4; ++t) bits |= (q(32 * t + l) >> 4) << (2 * t);
-      block.qh[32 * h + l] = static_cast<uint8_t>(bits);
-    }
+  uint8_t q[kSuperBlock];
+  to_codes(levels, -32, q);
+  for (int l = 0; l < 128; ++l) {
+    const uint8_t* low = q + l + l / 64 * 64;  // its partner is 64 elements later
+    block.ql[l] = static_cast<uint8_t>((low[0] & 0x0fU) | ((low[64] & 0x0fU) << 4));
   }
+  for (uint8_t& code : q) code >>= 4;
+  pack_two_bits(q, block.qh);
   for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<int8_t>(found.scale[g]);
   block.d = to_half(found.d);
 }

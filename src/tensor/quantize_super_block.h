@@ -166,8 +166,9 @@ SuperBlock<N> search_super_block(const float* values, const BlockColumns& column
   constexpr bool kHasMinima = Minima::kHigh > 0;
   const WeighedGroups<N> groups(values, columns);
   AffineFit fits[kGroups];
-  float scales[kGroups];
-  float minima[kGroups];
+  float scales[kGroups];   // as fitted, then as they will be stored
+  float minima[kGroups];   // as fitted
+  float offsets[kGroups];  // as they will be stored: minima with the other sign
   float weights[kGroups];
   for (int g = 0; g < kGroups; ++g) {
     if constexpr (kHasMinima)
@@ -188,18 +189,18 @@ SuperBlock<N> search_super_block(const float* values, const BlockColumns& column
     best = trial;
     solve_common_scales<Levels, kHasMinima>(groups, trial);
   }
-  const auto set_scales = [&] {
+  const auto set_stored = [&] {
     for (int g = 0; g < kGroups; ++g) {
       scales[g] = best.d * best.scale[g];
-      minima[g] = -(best.dmin * best.minimum[g]);
+      offsets[g] = -(best.dmin * best.minimum[g]);
     }
   };
-  set_scales();
-  const float factor = nearest_levels<Levels>(groups, scales, minima, levels).factor();
+  set_stored();
+  const float factor = nearest_levels<Levels>(groups, scales, offsets, levels).factor();
   best.d = rounded_to_half(best.d * factor);
   best.dmin = rounded_to_half(best.dmin * factor);
-  set_scales();
-  settle_drift<Levels>(groups.x, scales, minima, columns, levels);
+  set_stored();
+  settle_drift<Levels>(groups.x, scales, offsets, columns, levels);
   return best;
 }
 
