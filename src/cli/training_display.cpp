@@ -22,7 +22,7 @@ double seconds_at_least(const TrainingPlan& plan, double f32_limit) {
 
 double epochs(const TrainingPlan& plan) {
   return static_cast<double>(plan.n_steps) * static_cast<double>(plan.tokens_per_step) /
-         static_cast<double>(plan.n_tokens);
+         static_cast<double>(plan.tokens_per_epoch);
 }
 
 // Only as exact as a forecast can be: seconds below a minute, minutes below two days, then days.

@@ -112,6 +112,11 @@ bool is_of_type(const Json& value, const JsonField& type) {
   return value.type_name() == name;
 }
 
+bool has_reference(const Json& part) {
+  if (part.is_object() && part.contains("$ref")) return true;
+  return part.is_structured() && std::any_of(part.begin(), part.end(), has_reference);
+}
+
 class SchemaWriter {
  public:
   explicit SchemaWriter(const JsonField& root) : root_(root), branches_(root) {}
@@ -133,6 +138,7 @@ class SchemaWriter {
   std::string expression(const JsonField& schema) {
     if (schema.json() == true) return "value";
     if (schema.json() == false) schema.fail("is false, which allows no value: leave it out");
+    refuse_own_root(schema);
     SchemaWords words(schema);
     std::string text = expression(words);
     words.refuse_unread();
@@ -210,17 +216,28 @@ class SchemaWriter {
 
   static std::string literal_of(const Json& value) { return literal(value.dump()) + " space"; }
 
+  // A part with an "$id" is a schema of its own, and "#" in it means that part. In older schemas an
+  // "$id" may also be no more than a name: "#node".
+  void refuse_own_root(const JsonField& schema) const {
+    const auto id = schema.find("$id");
+    if (!id || &schema.json() == &root_.json() || !has_reference(schema.json())) return;
+    if (!id->string().starts_with('#'))
+      id->fail("changes what the references below it mean, which is not supported: leave it out");
+  }
+
   // "#/$defs/node" is a rule of its own, which may contain itself. It is written later, not here: a
   // schema may have a chain of thousands of references, which must not become one of calls.
   std::string referred(const JsonField& reference) {
     const std::string& path = reference.string();
     const auto known = referred_.find(path);
     if (known != referred_.end()) return known->second;
-    if (!path.starts_with('#')) reference.fail("must begin with #");
     std::string name = referred_[path] = new_name();
     const Json* const target = referred_part(root_.json(), path);
+    if (target == nullptr && !path.starts_with('#'))
+      reference.fail("must begin with #, or with the $id of the whole schema");
     if (target == nullptr) reference.fail("names nothing");
-    waiting_.emplace_back(name, JsonField(*target, root_.name() + path.substr(1)));
+    const size_t place = std::min(path.find('#'), path.size());
+    waiting_.emplace_back(name, JsonField(*target, root_.name() + path.substr(place).erase(0, 1)));
     return name;
   }
 

@@ -109,9 +109,16 @@ struct BranchCheck::Branch {
   }
 };
 
-const Json* referred_part(const Json& root, const std::string& reference) {
+const Json* referred_part(const Json& root, std::string_view reference) {
+  const auto id = root.find("$id");
+  if (id != root.end() && id->is_string()) {
+    std::string_view name = id->get_ref<const std::string&>();
+    if (name.ends_with('#')) name.remove_suffix(1);
+    if (reference == name) return &root;
+    if (reference.starts_with(name)) reference.remove_prefix(name.size());
+  }
   if (!reference.starts_with('#')) return nullptr;
-  const auto path = percent_decoded(std::string_view(reference).substr(1));
+  const auto path = percent_decoded(reference.substr(1));
   if (!path) return nullptr;
   try {
     return &root.at(Json::json_pointer(*path));

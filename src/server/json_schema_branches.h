@@ -2,15 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <string_view>
 
 #include "server/json_body.h"
 
 namespace limpid {
 
 // The part of the schema `root` that a reference names: "#/$defs/a%20b" is the member "a b" of
-// "$defs". Null when it names nothing.
-const Json* referred_part(const Json& root, const std::string& reference);
+// "$defs". The "$id" of `root` may come before it. Null when it names nothing.
+const Json* referred_part(const Json& root, std::string_view reference);
 
 // A grammar can only say "one branch or another", which is "anyOf". "oneOf" says that no other
 // branch fits, and so means the same only where no value can fit two of them.

@@ -137,8 +137,7 @@ std::string_view normalize_text(const TokenizerSpec& spec, std::string_view text
     if (spec.normalize_nfc && unicode::normalize_nfc(text, buffer)) return buffer;
     return text;
   }
-  if (spec.space_prefix != SpacePrefix::kEveryPart && spec.space_prefix != SpacePrefix::kNone)
-    return text;
+  if (!spec.normalizes_spaces) return text;
   buffer.clear();
   if (text.empty()) return buffer;
   if (spec.space_prefix == SpacePrefix::kEveryPart) buffer = kSpaceMark;

@@ -147,7 +147,8 @@ void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch
   const char* const end = p + text.size();
   const bool has_space = text.front() == ' ' || text.starts_with(kSpaceMark);
   // Normalizing has put the space of kEveryPart there already.
-  const bool has_prefix = stretch.normalized && spec_.space_prefix == SpacePrefix::kEveryPart;
+  const bool has_prefix = stretch.normalized && spec_.normalizes_spaces &&
+                          spec_.space_prefix == SpacePrefix::kEveryPart;
   if (!has_prefix && puts_space(spec_.space_prefix, has_space, stretch.at_start)) {
     const char* q = find_word_end(p, end, space_symbol_);
     scratch.word.assign(1, ' ').append(p, q);

@@ -259,6 +259,9 @@ TokenizerSpec read_sentence_piece_model(const std::string& path, std::string_vie
   spec.add_bos = spec.bos.has_value();
   spec.space_prefix = normalizer.dummy_prefix ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
   spec.remove_extra_whitespaces = normalizer.remove_spaces;
+  // The files beside it may add tokens, which are cut out of the text before anything else.
+  spec.first_added = spec.pieces.size();
+  spec.normalizes_spaces = false;
   return spec;
 }
 

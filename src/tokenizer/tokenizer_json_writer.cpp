@@ -51,7 +51,7 @@ Json added_token(const TokenizerSpec& spec, size_t id, const AddedTokenRule& rul
           {"single_word", rule.single_word},
           {"lstrip", rule.strip_left},
           {"rstrip", rule.strip_right},
-          {"normalized", rule.normalized},
+          {"normalized", rule.normalized && spec.normalizes_spaces},
           {"special", spec.types[id] != TokenType::kUserDefined}};
 }
 

@@ -230,6 +230,7 @@ void read_tokenizer_pipeline(const JsonPlace& root, TokenizerSpec& spec) {
   if (normalizer.nfc) root["normalizer"].unsupported("NFC without 'ByteLevel' is not supported");
   if (cuts.metaspace && !normalizer.replaces && !normalizer.prepends) {
     spec.space_prefix = *cuts.metaspace;
+    spec.normalizes_spaces = false;
   } else if (!cuts.metaspace && normalizer.replaces) {
     spec.space_prefix = normalizer.prepends ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
   } else {

@@ -81,7 +81,10 @@ struct TokenizerSpec {
   bool add_bos = false;
   bool add_eos = false;
   SpacePrefix space_prefix = SpacePrefix::kEveryPart;  // SentencePiece only
-  bool remove_extra_whitespaces = false;               // SentencePiece only
+  // Whether the text in which normalized added tokens are searched has U+2581 for its spaces.
+  // Metaspace, and SentencePiece itself, write it after the search. SentencePiece only.
+  bool normalizes_spaces = true;
+  bool remove_extra_whitespaces = false;  // SentencePiece only
 
   // Whether encoding may put a space before a text, so that decoding removes one.
   bool adds_space() const {

@@ -83,11 +83,12 @@ class Fields {
 void add_tokenizer(Fields& fields, const TokenizerSpec& spec) {
   const auto& [kind, pre_tokenizer, splits, normalize_nfc, pieces, scores, types, added_rules,
                first_added, merges, merge_order, meta_slices, ignore_merges, bos, eos, eot, eom,
-               unknown, pad, stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces] =
-      spec;
+               unknown, pad, stop_ids, add_bos, add_eos, space_prefix, normalizes_spaces,
+               remove_extra_whitespaces] = spec;
   fields.add_all(kind, pre_tokenizer, splits, normalize_nfc, pieces, scores, types, added_rules,
                  first_added, merges, merge_order, meta_slices, ignore_merges, bos, eos, eot, eom,
-                 unknown, pad, stop_ids, add_bos, add_eos, space_prefix, remove_extra_whitespaces);
+                 unknown, pad, stop_ids, add_bos, add_eos, space_prefix, normalizes_spaces,
+                 remove_extra_whitespaces);
 }
 
 // Returns whether these can be the places where documents begin: ascending from 0, inside the ids.

@@ -63,12 +63,21 @@ Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executo
       options.seq_len);
 }
 
+// Draws a micro-batch again. The sampler stays where it is.
+Batch Trainer::batch_at(int64_t position) {
+  const int64_t now = sampler_.position();
+  sampler_.set_position(position);
+  Batch batch = sampler_.next(options_.batch_size);
+  sampler_.set_position(now);
+  return batch;
+}
+
 // Computes the gradients of all micro-batches, on this rank and the others. Returns the sum of the
 // losses of each.
-std::vector<double> Trainer::losses_of(const std::vector<Batch>& batches, float factor) {
+std::vector<double> Trainer::losses_of(std::span<const int64_t> positions, float factor) {
   Ranks& ranks = *options_.ranks;
-  return ranks.compute(std::ssize(batches), [&](int64_t i) {
-    const Batch& batch = batches[static_cast<size_t>(i)];
+  return ranks.compute(std::ssize(positions), [&](int64_t i) {
+    const Batch batch = batch_at(positions[static_cast<size_t>(i)]);
     gradient_sum_.begin_round(i / ranks.size());
     model_.begin_gradients();
     double loss = 0;
@@ -85,20 +94,24 @@ std::vector<double> Trainer::losses_of(const std::vector<Batch>& batches, float 
 // The gradients of micro-batches are divided by the number of targets in all of them: the mean over
 // the step's targets, whatever their number in each. With 10 and 30 targets each one counts 1/40. A
 // mean of the two means would give each of the first ten three times the weight of the others.
+//
+// So all of them are drawn once for that number and a second time to learn from: a step may have
+// more tokens than fit into memory.
 StepReport Trainer::measure() {
-  std::vector<Batch> batches;
+  std::vector<int64_t> positions;  // of the micro-batches
   int64_t n_targets = 0;
   int64_t n_tokens = n_tokens_;
   const int64_t position = sampler_.position();
   for (int64_t i = 0; i < options_.grad_accum; ++i) {
-    batches.push_back(sampler_.next(options_.batch_size));
-    n_targets += batches.back().n_targets();
-    n_tokens += batches.back().n_tokens();
+    positions.push_back(sampler_.position());
+    const Batch batch = sampler_.next(options_.batch_size);
+    n_targets += batch.n_targets();
+    n_tokens += batch.n_tokens();
   }
   next_position_ = sampler_.position();
   sampler_.set_position(position);
   const auto factor = static_cast<float>(loss_scale_.value()) / static_cast<float>(n_targets);
-  const std::vector<double> losses = losses_of(batches, factor);
+  const std::vector<double> losses = losses_of(positions, factor);
   const double loss = sum_of(losses);
   StepReport report{n_updates(), loss / static_cast<double>(n_targets),
                     options_.schedule.at(n_updates()),
@@ -111,7 +124,7 @@ StepReport Trainer::measure() {
     const auto is_bad = [](double value) { return !std::isfinite(value); };
     const auto bad = std::ranges::find_if(losses, is_bad);
     const auto i = bad == losses.end() ? 0 : bad - losses.begin();
-    fail_diverged(batches[static_cast<size_t>(i)], report.loss, report.grad_norm);
+    fail_diverged(batch_at(positions[static_cast<size_t>(i)]), report.loss, report.grad_norm);
   }
   return report;
 }

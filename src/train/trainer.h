@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/thread_pool.h"
@@ -86,7 +87,8 @@ class Trainer {
   Batch held_out_batch(int64_t i) const;
   int64_t n_held_out_windows() const;
   int64_t n_held_out_batches() const;
-  std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
+  Batch batch_at(int64_t position);
+  std::vector<double> losses_of(std::span<const int64_t> positions, float factor);
   // Identifies what a state belongs to.
   struct Digest {
     const char* key;  // in the file of the state

@@ -108,8 +108,9 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   plan.moments = bytes_of(n_moments);
   plan.n_processes = options.ranks->n_on_this_machine();
   plan.tokens_per_step = tokens_of(options).second;
-  plan.steps_per_epoch = plan.n_tokens / plan.tokens_per_step;
-  if (plan.n_tokens % plan.tokens_per_step != 0) ++plan.steps_per_epoch;
+  plan.tokens_per_epoch = (plan.n_tokens - 1) / options.seq_len * options.seq_len;
+  plan.steps_per_epoch = plan.tokens_per_epoch / plan.tokens_per_step;
+  if (plan.tokens_per_epoch % plan.tokens_per_step != 0) ++plan.steps_per_epoch;
   count_step(f32, spec, options, plan);
   return plan;
 }

@@ -24,9 +24,10 @@ struct TrainingPlan {
   int64_t n_tokens = 0;    // to learn from
   int64_t n_held_out = 0;  // tokens
   int64_t tokens_per_step = 0;
-  int64_t steps_per_epoch = 0;  // rounded up
-  int64_t n_steps = 0;          // updates of the whole run
-  int64_t n_done = 0;           // of them, before the run goes on
+  int64_t tokens_per_epoch = 0;  // in whole sequences, each with a target for its last token
+  int64_t steps_per_epoch = 0;   // rounded up
+  int64_t n_steps = 0;           // updates of the whole run
+  int64_t n_done = 0;            // of them, before the run goes on
   // The operations of the matrix products of one step, forward and backward; a multiplication and
   // an addition count as two. 6 x parameters x tokens where all of a model learns. The products of
   // queries, keys and values within attention are not counted.

@@ -28,6 +28,7 @@ TEST(PlanText, HasTheNumbers) {
   plan.n_parameters = plan.n_learning = 125'000'000;
   plan.n_tokens = 1'000'000;
   plan.tokens_per_step = 1000;
+  plan.tokens_per_epoch = 1'000'000;
   plan.steps_per_epoch = 1000;
   plan.n_steps = 2500;
   plan.operations_per_step = 7.5e11;

@@ -108,6 +108,21 @@ TEST(JsonSchema, ReferencesAreWrittenAsInUrls) {
     EXPECT_EQ(blamed(wrong), "schema.$ref") << wrong;
 }
 
+TEST(JsonSchema, AnIdNamesTheWholeSchemaOnly) {
+  const char* tree = R"({"$id": "https://a.example/tree#", "type": "object", "properties": {
+      "kids": {"items": {"$ref": "https://a.example/tree"}},
+      "n": {"$id": "#n", "$ref": "https://a.example/tree#/$defs/n"}}, "$defs": {"n": {"const": 1}}})";
+  EXPECT_TRUE(fits(tree, R"({"kids": [{"n": 1}, {}], "n": 1})"));
+  EXPECT_FALSE(fits(tree, R"({"kids": [1]})"));
+  EXPECT_FALSE(fits(tree, R"({"n": 2})"));
+  // "#/$defs/b" would be the inner one.
+  const char* inner = R"({"properties": {"a": {"$id": "a", "items": {"$ref": "#/$defs/b"},
+      "$defs": {"b": {"const": 1}}}}, "$defs": {"b": {"const": 2}}})";
+  EXPECT_EQ(blamed(inner), "schema.properties.a.$id");
+  EXPECT_EQ(blamed(R"({"items": {"$id": "a", "type": "null"}})"), "nothing");
+  EXPECT_EQ(blamed(R"({"$id": "a", "$ref": "ab"})"), "schema.$ref");
+}
+
 // Exactly one branch may fit, and a grammar can only say that at least one does.
 TEST(JsonSchema, OneOfTakesBranchesThatExcludeEachOther) {
   for (const char* schema : {

@@ -1,13 +1,16 @@
 #include "tokenizer/sentence_piece_model.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <limits>
 
+#include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 
 namespace limpid {
 namespace {
@@ -105,6 +108,27 @@ TEST(SentencePieceModel, UserDefinedSymbolsHaveSpaces) {
   const std::vector<TokenId> ids = tokenizer->encode("  hello ", {.add_special = false});
   EXPECT_EQ(ids, std::vector<TokenId>{id});
   EXPECT_EQ(tokenizer->decode(ids), "  hello ");
+}
+
+// As in transformers 5. The pieces "tion" and "en" of "nationens" must not merge to "tionen".
+TEST(SentencePieceModel, AddedTokensAreFoundInTheTextAndNotMerged) {
+  const TempFolder folder;
+  const Model model;
+  folder.write("tokenizer.model", model.bytes());
+  const auto plain = tokenizer_from(find_tokenizer_files(folder.folder()));
+  const auto n = static_cast<TokenId>(model.spec.pieces.size());
+  folder.write("tokenizer_config.json",
+               fmt::format(R"({{"added_tokens_decoder": {{"{}": {{"content": "<call>"}},
+                               "{}": {{"content": "tionen", "single_word": true}}}}}})",
+                           n, n + 1));
+  const auto tokenizer = tokenizer_from(find_tokenizer_files(folder.folder()));
+  const EncodeOptions bare{.add_special = false};
+  EXPECT_EQ(tokenizer->encode("nationens", bare), plain->encode("nationens", bare));
+  EXPECT_EQ(tokenizer->encode("tionen", bare), std::vector<TokenId>{n + 1});
+  std::vector<TokenId> expected = plain->encode("a", bare);
+  expected.push_back(n);
+  plain->encode("b", bare, expected);
+  EXPECT_EQ(tokenizer->encode("a<call>b", bare), expected);
 }
 
 TEST(SentencePieceModel, RefusesByNameWhatItDoesNotDo) {

@@ -2,6 +2,7 @@
 // tests/oracles/tokenizer_files_differential.py's to show.
 #include "tokenizer/tokenizer_json.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -159,6 +160,28 @@ TEST(TokenizerJson, TheWriterKeepsHowPiecesAreCut) {
     EXPECT_EQ(again.splits[i].pattern, spec.splits[i].pattern);
     EXPECT_EQ(again.splits[i].contiguous, spec.splits[i].contiguous);
     EXPECT_EQ(again.splits[i].drop_gaps, spec.splits[i].drop_gaps);
+  }
+}
+
+// Metaspace writes U+2581 for spaces only after the added tokens are found, normalized ones too.
+TEST(TokenizerJson, MetaspaceLeavesTheSpacesToAddedTokens) {
+  Json json = Json::parse(R"({"added_tokens": [
+      {"id": 261, "content": "<t>", "lstrip": true, "rstrip": true, "normalized": true},
+      {"id": 262, "content": "q q", "normalized": true}],
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never",
+      "split": false},
+    "decoder": {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+    "model": {"byte_fallback": true, "merges": [],
+      "vocab": {"\u2581": 256, "a": 257, "b": 258, "q": 259, "z": 260}}})");
+  for (int byte = 0; byte < 256; ++byte)
+    json["model"]["vocab"][fmt::format("<0x{:02X}>", byte)] = byte;
+  const TokenizerSpec spec = read(json);
+  for (const TokenizerSpec& each : {spec, read(Json::parse(write_tokenizer_json(spec)))}) {
+    const auto tokenizer = Tokenizer::create(each);
+    using Ids = std::vector<TokenId>;
+    EXPECT_EQ(tokenizer->encode("a <t> b"), (Ids{257, 261, 258}));
+    EXPECT_EQ(tokenizer->encode("aq q b"), (Ids{257, 262, 256, 258}));
+    EXPECT_EQ(tokenizer->encode("q\u2581q"), (Ids{259, 256, 259}));
   }
 }
 

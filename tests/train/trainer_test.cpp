@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -108,6 +109,36 @@ TEST_P(Training, GivesTheSameBitsForAnyThreads) {
   options.n_threads = 3;
   EXPECT_TRUE(expected == whole_run(options));
   EXPECT_LT(expected.losses.back(), expected.losses.front());
+}
+
+// A process that notes how much memory it holds at the end of a step's micro-batches.
+struct WatchedRanks final : Ranks {
+  std::vector<double> gather(std::span<const double> values) override {
+    const struct mallinfo2 memory = mallinfo2();
+    n_bytes = memory.uordblks + memory.hblkhd;
+    return Ranks::gather(values);
+  }
+  size_t n_bytes = 0;
+};
+
+// The plan of memory would not know of them.
+TEST(TrainingStep, DoesNotHoldTheTokensOfAllItsBatches) {
+  const auto n_bytes = [](int64_t grad_accum) {
+    const auto ranks = std::make_shared<WatchedRanks>();
+    TokenDocuments one = documents();
+    one.begins = {0};
+    TrainingOptions options = options_of({"adamw", [](TrainingOptions&) {}});
+    options.batch_size = 8;
+    options.seq_len = 32;
+    options.grad_accum = grad_accum;
+    options.ranks = ranks;
+    Trainer trainer(*model(), make_cpu_executor({.n_threads = 1}), options, one, {});
+    trainer.measure();
+    return ranks->n_bytes;
+  };
+  n_bytes(2);
+  constexpr size_t kTokensOf100Batches = 100 * 8 * 32 * 2 * sizeof(int32_t);
+  EXPECT_LT(n_bytes(102), n_bytes(2) + kTokensOf100Batches / 4);
 }
 
 TEST(TrainingState, IsOfItsData) {

@@ -109,7 +109,8 @@ TEST_P(Plan, CountsParametersAndTheirOperations) {
   EXPECT_EQ(plan.moments, 2 * plan.weights);
   EXPECT_EQ(plan.data, 10'500U * 4);
   EXPECT_EQ(plan.tokens_per_step, 384);
-  EXPECT_EQ(plan.steps_per_epoch, 27);  // 26.04
+  EXPECT_EQ(plan.tokens_per_epoch, 156 * 64);
+  EXPECT_EQ(plan.steps_per_epoch, 26);  // of 6 windows
   EXPECT_EQ(plan.operations_per_step, 6.0 * static_cast<double>(n_multiplied) * 384);
 }
 
@@ -153,8 +154,9 @@ TEST(TrainingPlan, CountsTheStepsOfAnEpochWhateverTheirSize) {
     return make_training_plan(named_configuration("gpt2"), options, tokens(n_tokens), {})
         .steps_per_epoch;
   };
-  EXPECT_EQ(steps(1280), 10);
-  EXPECT_EQ(steps(1281), 11);
+  EXPECT_EQ(steps(1280), 10);  // 19 windows, and 63 tokens without the target of the last
+  EXPECT_EQ(steps(1281), 10);
+  EXPECT_EQ(steps(1345), 11);
   options.grad_accum = std::numeric_limits<int64_t>::max() / 128;
   EXPECT_EQ(steps(1281), 1);
 }
