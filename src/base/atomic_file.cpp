@@ -25,15 +25,16 @@ namespace {
 
 constinit OpenFiles temporary_files;  // all of this process
 
-// A rename onto a device would replace the device, and a rename onto a folder would fail after all
-// the work.
-void check_replaceable(const std::string& path) {
+// The mode of the file at `path`, which will be replaced; nothing if there is none. A rename onto a
+// device would replace the device, and a rename onto a folder would fail after all the work.
+std::optional<mode_t> mode_to_keep(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return;
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
   LIMPID_CHECK(ResourceError, !S_ISDIR(status.st_mode),
                "cannot write {}: it is a folder; name a file in it", path);
   LIMPID_CHECK(ResourceError, S_ISREG(status.st_mode),
                "cannot write {}: it is a device or a pipe; name a file", path);
+  return status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 }
 
 // Locks the temporary file until it is closed: the lock shows other processes that its writer
@@ -64,7 +65,7 @@ void remove_remains(const std::string& path) {
 // runs when open_temporary() throws.
 AtomicFile::AtomicFile(std::string path) : AtomicFile() {
   path_ = std::move(path);
-  check_replaceable(path_);
+  mode_ = mode_to_keep(path_);
   remove_remains(path_);
   open_temporary();
 }
@@ -78,17 +79,19 @@ AtomicFile::~AtomicFile() {
 }
 
 // The kernel applies the umask to 0666. mkstemp() would create a private file, and the umask can
-// only be read by changing it for the whole process. O_EXCL never opens an existing file, so it
-// does no harm that others can guess the name. The name is listed before the file exists: a signal
-// between the two steps must not leave the file behind.
+// only be read by changing it for the whole process. The copy of a private file is private from the
+// start, and its owner can always open it (remove_remains). O_EXCL never opens an existing file, so
+// it does no harm that others can guess the name. The name is listed before the file exists: a
+// signal between the two steps must not leave the file behind.
 void AtomicFile::open_temporary() {
   static std::atomic<uint64_t> n_names = 0;
+  const mode_t mode = mode_.value_or(0666) | S_IRUSR | S_IWUSR;
   do {
     if (fd_ >= 0) ::close(fd_);
     temporary_files.remove(this);
     temporary_ = fmt::format("{}.{}-{}.part", path_, ::getpid(), ++n_names);
     temporary_files.add(temporary_.c_str(), this, 0);
-    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (fd_ < 0 ? errno == EEXIST : !lock_temporary(fd_, temporary_));
   if (fd_ < 0) fail("write");
 }
@@ -132,7 +135,9 @@ void AtomicFile::sync() {
   if (::fsync(fd_) != 0) fail("write");
 }
 
+// A file system without modes refuses one, and has none to keep.
 void AtomicFile::commit() {
+  if (mode_) ::fchmod(fd_, *mode_);
   sync();
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename the finished file to");
   ::close(std::exchange(fd_, -1));

@@ -1,8 +1,11 @@
 // A file that gets its name only when it is complete.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,8 +15,8 @@ namespace limpid {
 // Writes to a temporary file in the same folder; commit() renames it to `path`. A rename is atomic:
 // at any moment `path` is the complete old file or the complete new one, also after a crash.
 // Without commit() no file remains, unless the process is killed; the next AtomicFile of that path
-// removes such a file. A reader that has the old file open or mapped keeps the old one. A link at
-// `path` is replaced, not followed.
+// removes such a file. A reader that has the old file open or mapped keeps the old one. The new
+// file has the mode of the old one. A link at `path` is replaced, not followed.
 class AtomicFile {
  public:
   // Throws ResourceError when the folder cannot be written to, or when `path` is a folder or a
@@ -42,6 +45,7 @@ class AtomicFile {
 
   std::string path_;
   std::string temporary_;
+  std::optional<mode_t> mode_;  // of the file that is replaced
   int fd_ = -1;
   uint64_t size_ = 0;
 };

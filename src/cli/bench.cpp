@@ -94,8 +94,7 @@ class Benchmark {
   // cache.
   void measure(BenchResult& result, int64_t n_repetitions) {
     const int64_t n_positions = result.depth + result.n_tokens();
-    if (n_positions > model_.n_ctx()) throw ContextOverflowError(n_positions, model_.n_ctx());
-    cache_ = model_.make_cache(n_positions, k_dtype_, v_dtype_);
+    cache_ = model_.make_cache_for_one(n_positions, k_dtype_, v_dtype_);
     sequence_ = cache_->add_sequence();
     std::mt19937 random(20'240'101);
     std::uniform_int_distribution<int32_t> any_id(

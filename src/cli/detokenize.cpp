@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/error_words.h"
 
 // Ids may be written as in a file or a shell: "19556,905", "[19556, 905]", or one a line. The
 // output has no newline at the end that the text does not have, except on a terminal, whose prompt
@@ -40,7 +41,11 @@ void run(const DetokenizeFlags& values) {
     int64_t n_lines = 0;
     for (std::string line; std::getline(std::cin, line);) {
       const auto tokens = parse_token_ids(line, fmt::format("line {}", ++n_lines));
-      write_json(tokenizer->decode(tokens, values.special));
+      try {
+        write_json(tokenizer->decode(tokens, values.special));
+      } catch (const ArgumentError& error) {
+        throw in_line(n_lines, error);
+      }
       flush_out();
     }
     return;

@@ -73,6 +73,10 @@ std::string with_options_of(std::string_view name, std::string_view between,
 
 }  // namespace
 
+ArgumentError in_line(int64_t number, const ArgumentError& error) {
+  return ArgumentError(fmt::format("line {}: {}", number, without_part(error)));
+}
+
 void set_largest_context(int64_t n_positions) { largest_context = n_positions; }
 
 // Advice must work when it is followed, so no context is recommended that the model cannot have.

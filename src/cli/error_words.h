@@ -13,6 +13,9 @@ namespace limpid::cli {
 // have on the command line (-c), and with advice that a user of the program can follow.
 std::string in_program_words(const std::exception& error);
 
+// An error about line `number` of the input, with that number before its message.
+ArgumentError in_line(int64_t number, const ArgumentError& error);
+
 // The model that is open has so many learned positions: no larger context is advised.
 void set_largest_context(int64_t n_positions);
 

@@ -104,9 +104,9 @@ void run(const LogitsFlags& values) {
   const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto rows = wanted_rows(values.positions, n_tokens);
   const auto model = load_weights_only(values.model, checkpoint);
-  if (n_tokens > model->n_ctx()) throw ContextOverflowError(n_tokens, model->n_ctx());
-  const auto cache = model->make_cache(n_tokens, cache_dtype(values.model.options.cache_type_k),
-                                       cache_dtype(values.model.options.cache_type_v));
+  const OpenOptions& options = values.model.options;
+  const auto cache = model->make_cache_for_one(n_tokens, cache_dtype(options.cache_type_k),
+                                               cache_dtype(options.cache_type_v));
   NpyFile file(values.output, static_cast<int64_t>(rows.size()), model->spec().vocab_size);
   const Stopwatch watch;
   const int64_t n_evaluated =

@@ -202,7 +202,7 @@ Trainer make_trainer(const MicrogptFlags& values) {
 
 void save(const Trainer& trainer, const MicrogptFlags& values) {
   const bool f32 = values.engine != "scalar" && values.dtype != "f64";
-  microgpt::save_model(values.save,
+  microgpt::save_model(at_end_of_links(values.save),
                        {trainer.config().shape, trainer.alphabet(), trainer.engine().weights()},
                        f32 ? DType::kF32 : DType::kF64);
 }

@@ -88,16 +88,6 @@ void log_speed(const MemoryPlan& plan, int n_threads) {
   }
 }
 
-// A note for a device that is used for the first time: with PoCL, loading the model and the first
-// steps take minutes then. "" for others. An executor has some of its kernels compiled once it is
-// made, so this is called before.
-std::string note_of_first_use(const OpenOptions& options) {
-  const std::string name = options.gpu_layers == 0 ? "" : device_without_kernels(options.device);
-  return name.empty() ? ""
-                      : fmt::format("compiling kernels for {} (first use; kept in {})…", name,
-                                    cache_folder("gpu"));
-}
-
 // Options that show the progress and, before anything is loaded, report what is not as the user may
 // expect; with -v also where everything will lie, and how fast two devices can be.
 OpenOptions reporting_options(const ModelFlags& flags, ProgressBar& bar) {
@@ -124,6 +114,13 @@ TokenizerFiles tokenizer_files(const ModelFlags& flags) {
 }
 
 }  // namespace
+
+std::string note_of_first_use(const OpenOptions& options) {
+  const std::string name = options.gpu_layers == 0 ? "" : device_without_kernels(options.device);
+  return name.empty() ? ""
+                      : fmt::format("compiling kernels for {} (first use; kept in {})…", name,
+                                    cache_folder("gpu"));
+}
 
 std::string model_path(const ModelFlags& flags) {
   std::string path =

@@ -34,6 +34,11 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
 // Whether open_tokenizer makes anything of `encoding`.
 bool takes_encoding(const ModelFlags& flags);
 
+// A note for a device that is used for the first time: with PoCL, loading the model and the first
+// steps take minutes then. "" for others. An executor has some of its kernels compiled once it is
+// made, so this is called before.
+std::string note_of_first_use(const OpenOptions& options);
+
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
 // `wrap` may put another executor around the one that the flags choose.
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,

@@ -270,10 +270,9 @@ void run_trace(const ModelFlags& model_flags, const TraceFlags& values, const st
   const auto model = load_weights_only(model_flags, checkpoint, wrap_in(tracer));
   check_ops(values.ops, tracer->op_names());
   TraceView view(values, model->spec(), json);
-  const int64_t n_tokens = std::ssize(ids);
-  if (n_tokens > model->n_ctx()) throw ContextOverflowError(n_tokens, model->n_ctx());
-  const auto cache = model->make_cache(n_tokens, cache_dtype(model_flags.options.cache_type_k),
-                                       cache_dtype(model_flags.options.cache_type_v));
+  const OpenOptions& options = model_flags.options;
+  const auto cache = model->make_cache_for_one(std::ssize(ids), cache_dtype(options.cache_type_k),
+                                               cache_dtype(options.cache_type_v));
   const StepItem item{cache->add_sequence(), ids, StepItem::Outputs::kLast};
   view.begin(fmt::format("{} in one step; the numbers are those of the last one, {}",
                          count(ids.size(), "token"),

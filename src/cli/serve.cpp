@@ -12,6 +12,7 @@
 // --drain-time to finish, then they get an error.
 #include <future>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/paths.h"
 #include "base/system_limits.h"
@@ -153,13 +154,18 @@ std::vector<ShelvedModel> shelved_models(const ServeFlags& values) {
       values.offer.n_most == 0 ? offered.size() : static_cast<size_t>(values.offer.n_most);
   const size_t n_models = std::min(offered.size(), n_most);
   const std::string chat_template = chat_template_source(values);
+  // The plan on a card needs an executor, and so the first kernels. Others are compiled when a
+  // model is loaded, which may be hours later if there are several.
+  const std::string first_use = note_of_first_use(to_open_options(values.model));
+  if (!first_use.empty()) print_log(first_use);
   std::vector<ShelvedModel> models;
   for (const OfferedModel& model : offered) {
     try {
       ModelCard card = read_card(model);
       if (!chat_template.empty()) card.chat_template = chat_template;
-      const auto load_it = [&values, model, chat_template, n_models,
-                            is_later = offered.size() > 1]() mutable {
+      const auto load_it = [&values, model, chat_template, n_models, is_later = offered.size() > 1,
+                            note = offered.size() > 1 ? first_use : ""]() mutable {
+        if (!note.empty()) print_log(std::exchange(note, ""));
         const auto load_now = std::exchange(is_later, true) ? load_later : load;
         return load_now(values, model, chat_template, n_models);
       };

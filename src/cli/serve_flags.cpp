@@ -63,8 +63,17 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "a Jinja template in place of the model's own, or the name of a format: " +
                  built_in_template_names(),
              "LLAMA_ARG_CHAT_TEMPLATE");
-  add_option(app, "--chat-template-file FILE", values.template_file, "a file with such a template",
-             "LLAMA_ARG_CHAT_TEMPLATE_FILE");
+  add_list(
+      app, "--chat-template-file FILE",
+      [&](const std::string& text) {  // a template on the command line precedes the environment
+        const auto on_command_line = [&](const char* name) {
+          return is_given(*find_option(app, name));
+        };
+        if (on_command_line("--chat-template-file") || !on_command_line("--chat-template"))
+          values.template_file = text;
+        return std::string();
+      },
+      "a file with such a template", "LLAMA_ARG_CHAT_TEMPLATE_FILE");
   add_option(app, "-rea,--reasoning MODE", values.reasoning,
              "on, off or auto: the value of enable_thinking in templates; auto is on, and a "
              "request may say otherwise (auto)",

@@ -16,6 +16,7 @@
 #include "base/json_text.h"
 #include "base/parse_number.h"
 #include "cli/command.h"
+#include "cli/error_words.h"
 #include "cli/token_comparison.h"
 #include "tokenizer/token_tree.h"
 
@@ -161,7 +162,11 @@ void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   for (std::string line; std::getline(std::cin, line);) {
     const auto json = parse_json(line, fmt::format("line {}", ++n_lines));
     LIMPID_CHECK(ArgumentError, json.is_string(), "line {}: is not a JSON string", n_lines);
-    write_out(to_line(encoder.encode(json.get_ref<const std::string&>(), options)));
+    try {
+      write_out(to_line(encoder.encode(json.get_ref<const std::string&>(), options)));
+    } catch (const ArgumentError& error) {
+      throw in_line(n_lines, error);
+    }
     flush_out();
   }
 }

@@ -189,8 +189,8 @@ class FolderWriter {
 
  private:
   // Adds a file beside the weights. It is on the disk before the first file gets its name, so all
-  // of them and the weights get their names in one moment: a conversion that is killed leaves no
-  // part of a model.
+  // files get their names in one moment, the weights last: even if the conversion is killed in that
+  // moment, a folder that has weights is complete.
   void add(const std::string& name, std::string_view content) {
     const std::filesystem::path path = path_ / name;
     make_folder(path.parent_path());
@@ -209,8 +209,8 @@ class FolderWriter {
     const std::string text = generation_config(checkpoint_, tokenizer_);
     if (!text.empty()) add("generation_config.json", text);
     write_tokenizer();
-    weights.commit();
     for (AtomicFile& file : small_) file.commit();
+    weights.commit();
   }
 
   // Copies the tokenizer's files. If there are none, or the reader of the folder could not use

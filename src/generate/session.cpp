@@ -109,7 +109,8 @@ int64_t Session::State::append(std::span<const TokenId> new_tokens, const Cancel
                                const LookAtLogits& look) {
   const int64_t n_before = std::ssize(tokens_);
   check_new(new_tokens, n_before);
-  tokens_.insert(tokens_.end(), new_tokens.begin(), new_tokens.end());
+  const std::vector<TokenId> added(new_tokens.begin(), new_tokens.end());  // may be of tokens_
+  tokens_.insert(tokens_.end(), added.begin(), added.end());
   evaluate(n_before, cancel, look);
   return std::max<int64_t>(0, n_stored_ - n_before);
 }
@@ -126,8 +127,9 @@ int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToke
       n_kept == std::ssize(wanted) && n_kept == std::ssize(tokens_) && !logits_.empty();
   if (nothing_to_do) return n_kept;
   n_kept = std::min(n_kept, std::ssize(wanted) - 1);
+  const std::vector<TokenId> left(wanted.begin() + n_kept, wanted.end());  // may be of tokens_
   truncate(n_kept);
-  append(wanted.subspan(static_cast<size_t>(n_kept)), cancel);
+  append(left, cancel);
   return n_kept + n_adopted_;
 }
 

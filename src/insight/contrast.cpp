@@ -51,7 +51,8 @@ void apply(const Edit& edit, std::span<const int32_t> positions, std::span<float
 class Runner {
  public:
   Runner(ContrastRun run, int64_t n_tokens)
-      : run_(std::move(run)), cache_(run_.model.make_cache(n_tokens, DType::kF32, DType::kF32)) {}
+      : run_(std::move(run)),
+        cache_(run_.model.make_cache_for_one(n_tokens, DType::kF32, DType::kF32)) {}
 
   void step(std::span<const int32_t> ids) {
     streams.clear();
@@ -179,7 +180,7 @@ std::vector<PartValues> values_of_parts(Model& model, ProbeExecutor& probe,
     }
   };
   const Observing watch(probe, kPlacesOfParts, see);
-  const auto cache = model.make_cache(std::ssize(token_ids), DType::kF32, DType::kF32);
+  const auto cache = model.make_cache_for_one(std::ssize(token_ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kNone};
   model.step(*cache, {&item, 1});
   return values;

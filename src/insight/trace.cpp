@@ -86,7 +86,7 @@ Trace trace_model(Model& model, ProbeExecutor& probe, std::span<const int32_t> t
                                                         std::ssize(values) / n_rows,
                                                         {values.begin(), values.end()}});
                         });
-  const auto cache = model.make_cache(n_rows, DType::kF32, DType::kF32);
+  const auto cache = model.make_cache_for_one(n_rows, DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kAll};
   model.step(*cache, {&item, 1});
   return trace;

@@ -46,6 +46,11 @@ std::unique_ptr<KvCache> Model::make_cache(int64_t n_positions, DType k_dtype, D
   return std::make_unique<KvCache>(*executor_, layout, n_positions);
 }
 
+std::unique_ptr<KvCache> Model::make_cache_for_one(int64_t n_tokens, DType k_dtype, DType v_dtype) {
+  if (n_tokens > n_ctx_) throw ContextOverflowError(n_tokens, n_ctx_);
+  return make_cache(n_tokens, k_dtype, v_dtype);
+}
+
 namespace {
 
 // Checks a step before anything changes: ids in range, each sequence at most once and not too long.

@@ -63,6 +63,10 @@ class Model {
   std::unique_ptr<KvCache> make_cache(int64_t n_positions, DType k_dtype = DType::kF16,
                                       DType v_dtype = DType::kF16);
 
+  // The same for one sequence. Throws ContextOverflowError for one that is too long for a step,
+  // before it allocates anything.
+  std::unique_ptr<KvCache> make_cache_for_one(int64_t n_tokens, DType k_dtype, DType v_dtype);
+
   // Runs all items in one pass over the weights, stores their keys and values, and returns the
   // logits (or hidden states) of the requested tokens, in the order of the items: [n_outputs,
   // vocab_size] (or [n_outputs, d_model]). Each sequence may occur once. Throws ArgumentError for

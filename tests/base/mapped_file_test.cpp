@@ -107,11 +107,25 @@ TEST(AtomicFile, HasTheModeThatTheUmaskLeaves) {
   const mode_t before = umask(027);
   for (const mode_t mask : {0027U, 0077U, 0000U}) {
     umask(mask);
-    AtomicFile file(folder.path("out"));
-    file.commit();
-    EXPECT_EQ(mode_of(folder.path("out")), 0666U & ~mask);
+    const std::string path = folder.path(std::to_string(mask));
+    AtomicFile(path).commit();
+    EXPECT_EQ(mode_of(path), 0666U & ~mask);
   }
   umask(before);
+}
+
+// Nobody else may read the copy of a private file while it is written either.
+TEST(AtomicFile, KeepsTheModeOfTheFileThatItReplaces) {
+  const TempFolder folder;
+  const std::string path = folder.write("out", "old");
+  for (const mode_t mode : {0600U, 0777U, 0444U}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    AtomicFile file(path);
+    for (const auto& entry : fs::directory_iterator(folder.folder()))
+      EXPECT_EQ(mode_of(entry.path()) & ~mode & 0077U, 0U) << entry.path();
+    file.commit();
+    EXPECT_EQ(mode_of(path), mode);
+  }
 }
 
 // Another thread that makes a file at the same moment must find the umask as it was.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/serve_flags.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -153,6 +154,18 @@ TEST(ModelFlags, AModelAndARepositoryAreAMistakeOnTheCommandLineOnly) {
   EXPECT_EQ(open({"-hf", "a/b"}, values), "");
   EXPECT_EQ(values.repository, "a/b");
   unsetenv("LLAMA_ARG_MODEL");
+}
+
+TEST(ServeFlags, ATemplateOnTheCommandLinePrecedesAFileOfTheEnvironment) {
+  setenv("LLAMA_ARG_CHAT_TEMPLATE_FILE", "env.jinja", 1);
+  for (const auto& [arguments, file] : {std::pair<Arguments, std::string>{{}, "env.jinja"},
+                                        {{"--chat-template", "chatml"}, ""},
+                                        {{"--chat-template-file", "a.jinja"}, "a.jinja"}}) {
+    ServeFlags values;
+    EXPECT_EQ(set(values, declare_serve, arguments), "");
+    EXPECT_EQ(values.template_file, file);
+  }
+  unsetenv("LLAMA_ARG_CHAT_TEMPLATE_FILE");
 }
 
 TEST(ModelFlags, RangesAreChecked) {

@@ -202,6 +202,16 @@ class Files(unittest.TestCase):
                 fresh = [line["loss"] for line in objects("--num_steps", 20, "--samples", 0)]
                 self.assertLess(sum(first), sum(fresh))
 
+    def test_a_link_is_followed_and_the_mode_stays(self):
+        self.model.write_bytes(b"old")
+        self.model.chmod(0o600)
+        link = self.folder / "link"
+        link.symlink_to(self.model.name)
+        fine("--save", link, *SHORT)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(self.model.stat().st_mode & 0o777, 0o600)
+        fine("--load", self.model, "--sample-only")
+
     def test_a_film_without_room_does_not_cost_the_model(self):
         command = [limpid_program.PROGRAM, "microgpt", "--num_steps", "9", "--save", self.model]
         limit = (100_000, 100_000)  # bytes of a file

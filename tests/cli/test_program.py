@@ -220,9 +220,13 @@ class Tokens(unittest.TestCase):
         self.assertEqual(json.loads(out), text)
 
     def test_a_bad_line_is_named(self):
-        code, _, err = output("tokenize", "-m", TINY, "--jsonl", stdin='"a"\n[1]\n')
-        self.assertEqual(code, 1)
-        self.assertIn("line 2", err)
+        for command, good, bad in (
+            ("tokenize", '"a"', "[1]"),
+            ("tokenize --refuse-special", '"a"', '"<|im_end|>"'),
+            ("detokenize", "1", "999"),
+        ):
+            code, _, err = output(*command.split(), "-m", TINY, "--jsonl", stdin=f"{good}\n{bad}\n")
+            self.assertEqual((code, err.count("line 2: ")), (1, 1), err)
 
 
 class Runs(unittest.TestCase):

@@ -1,10 +1,12 @@
 """`limpid verify` beside traces of transformers (tools/golden/make_trace.py) and beside other checkpoints; `inspect --config`."""
 
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import limpid_program
 import numpy
@@ -154,6 +156,12 @@ class Configurations(unittest.TestCase):
     def test_norms_of_heads_are_norms(self):
         report = json.loads(output("inspect", "--config", "qwen3-0.6b", "--json")[1])
         self.assertEqual(report["parameters_of"]["norms"], 28 * (2 * 1024 + 2 * 128) + 1024)
+
+    def test_a_model_of_the_environment_does_not_matter(self):
+        expected = output("inspect", "--config", "gpt2-xl")
+        for name, value in (("LLAMA_ARG_MODEL", "no.gguf"), ("LLAMA_ARG_HF_REPO", "no/such")):
+            with unittest.mock.patch.dict(os.environ, {name: value}):
+                self.assertEqual(output("inspect", "--config", "gpt2-xl"), expected)
 
     def test_an_unknown_name_is_one_line(self):
         code, out, err = output("inspect", "--config", "llama-3-8")

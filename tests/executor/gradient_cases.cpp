@@ -2,6 +2,7 @@
 // gradients of the inputs, then those of the weights.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -13,11 +14,11 @@ namespace {
 
 using Lengths = std::vector<int64_t>;
 
-// A weight of random values, and the memory of its gradient.
+// A weight of random values, and the memory of its gradient, which holds that of an earlier step.
 struct Learned {
   Learned(Executor& executor, int64_t rows, int64_t cols, WeightUse use, uint64_t seed = 71)
       : tensor(random_tensor(DType::kF32, rows, cols, seed)),
-        gradient(static_cast<size_t>(rows * cols), 0.0F),
+        gradient(static_cast<size_t>(rows * cols), 1.0F),
         weight(executor.load_weight({"learned", tensor, use})) {
     executor.gradient_ops()->keep_gradient(weight, gradient);
   }
@@ -39,7 +40,7 @@ std::vector<float> run_in_step(Executor& executor, const Lengths& lengths, const
   const int64_t n_tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   std::vector<Tensor> values;
   for (size_t i = 0; i < widths.size(); ++i)
-    values.push_back(random_tensor(DType::kF32, n_tokens, widths[i], 61 + i));
+    values.push_back(random_tensor(DType::kF32, std::max<int64_t>(n_tokens, 1), widths[i], 61 + i));
   std::vector<Weight> tables;
   for (const Tensor& tensor : values) tables.push_back(load_table(executor, tensor));
   StepInputs& inputs = executor.inputs();
@@ -146,6 +147,7 @@ void add_norm_cases(std::vector<OpCase>& cases) {
 
 void add_matrix_cases(std::vector<OpCase>& cases) {
   for (const auto& [rows, cols, n_tokens] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1},
+                                             {3, 5, 0},
                                              {3, 5, 2},
                                              {33, 40, 13},
                                              {130, 288, 67},

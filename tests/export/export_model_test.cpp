@@ -58,6 +58,24 @@ TEST(ExportModel, FoldersForTorchKeepStopTokensAndSamplers) {
   }
 }
 
+// A process that is killed between two files leaves no weights without the rest of the model.
+TEST(ExportModel, WeightsGetTheirNameLast) {
+  for (const Layout layout : {Layout::kHuggingFace, Layout::kTorch}) {
+    const bool is_torch = layout == Layout::kTorch;
+    const TempFolder folder;
+    ExportOptions options;
+    options.layout = layout;
+    options.write.progress = [&](uint64_t, uint64_t) {  // the small file cannot get its name
+      std::filesystem::create_directory(folder.path(is_torch ? "params.json" : "config.json"));
+      return true;
+    };
+    EXPECT_THROW(export_model(folder.folder(), *testing::tiny_checkpoint(), options),
+                 ResourceError);
+    EXPECT_FALSE(std::filesystem::exists(
+        folder.path(is_torch ? "consolidated.00.pth" : "model.safetensors")));
+  }
+}
+
 // A tiny model with a tokenizer of GGUF, of control tokens with the names "0", "1", "</s>", "3", …
 std::shared_ptr<Checkpoint> with_tokenizer() {
   const auto checkpoint = testing::tiny_checkpoint();

@@ -81,6 +81,20 @@ TEST_P(SessionTest, AssignKeepsTheCommonPrefixOnly) {
   EXPECT_EQ(session.tokens().size(), 50U);
 }
 
+// The tokens of a session may be given to it, although it changes them.
+TEST_P(SessionTest, TakesItsOwnTokens) {
+  const auto m = model();
+  const auto ids = some_ids(70);
+  auto twice = ids;
+  twice.insert(twice.end(), ids.begin(), ids.end());
+  Session session(m);
+  session.append(ids);
+  EXPECT_EQ(session.append(session.tokens()), 70);
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, twice));
+  session.assign(session.tokens().subspan(60, 20));
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, std::span(twice).subspan(60, 20)));
+}
+
 TEST_P(SessionTest, TruncateForgetsTokens) {
   const auto m = model();
   const auto ids = some_ids(70);

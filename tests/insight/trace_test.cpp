@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "executor/delegating_executor.h"
 #include "executor/executors.h"
 #include "insight/comparison.h"
+#include "insight/contrast.h"
 #include "insight/probed_model.h"
 #include "limpid/error.hpp"
 #include "model/run_model.h"
@@ -30,6 +32,36 @@ TinyShape deep(const std::string& architecture) {
 Trace trace_of(std::shared_ptr<const Checkpoint> checkpoint, const char* executor) {
   const testing::ProbedModel probed(std::move(checkpoint), executor);
   return trace_model(*probed.model, *probed.probe, some_tokens(20, 50));
+}
+
+// Counts the caches that a model makes.
+class CacheCounter final : public DelegatingExecutor {
+ public:
+  CacheCounter(std::unique_ptr<Executor> inner, int& n)
+      : DelegatingExecutor(std::move(inner)), n_(n) {}
+  std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override {
+    ++n_;
+    return DelegatingExecutor::allocate_kv(layout);
+  }
+
+ private:
+  int& n_;
+};
+
+// The cache of a text that is too long may be larger than the memory.
+TEST(Insight, ATextBeyondTheContextGetsNoCache) {
+  int n_caches = 0;
+  auto owned = std::make_unique<ProbeExecutor>(
+      std::make_unique<CacheCounter>(make_executor("cpu", {.n_threads = 1}), n_caches));
+  ProbeExecutor& probe = *owned;
+  const auto model = Model::load(tiny_checkpoint(TinyShape{}), std::move(owned), {.n_ctx = 8});
+  const auto ids = some_tokens(9, 50);
+  EXPECT_THROW(trace_model(*model, probe, ids), ContextOverflowError);
+  EXPECT_THROW(values_of_parts(*model, probe, {}, ids), ContextOverflowError);
+  EXPECT_THROW(contrast({*model, probe}, {*model, probe}, ids), ContextOverflowError);
+  EXPECT_EQ(n_caches, 0);
+  trace_model(*model, probe, std::span(ids).first(8));
+  EXPECT_EQ(n_caches, 1);
 }
 
 class Taps : public ::testing::TestWithParam<const char*> {};

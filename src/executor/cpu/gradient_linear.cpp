@@ -55,7 +55,7 @@ void CpuGradients::add_dx(const Weight& weight, const float* dy, int64_t n_rows,
 void CpuGradients::add_dweight(const Weight& weight, const float* x, const float* dy,
                                int64_t n_rows) {
   const std::span<float> sums = gradient(weight);
-  if (sums.empty()) return;
+  if (sums.empty() || n_rows == 0) return;  // the product of no rows would overwrite nothing
   MatrixProduct product;
   product.right = x;
   product.right_stride = product.cols = weight.cols;
