@@ -36,6 +36,14 @@ std::vector<std::string> split_full_list(std::string_view list, std::string_view
   return parts;
 }
 
+std::string_view take_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
 std::string replaced(std::string_view text, std::string_view part, std::string_view by) {
   std::string out;
   out.reserve(text.size());

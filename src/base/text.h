@@ -1,4 +1,4 @@
-// Texts without the blanks around them, lists of texts, and texts with parts replaced.
+// Texts without the blanks around them, lists and lines of texts, and texts with parts replaced.
 #pragma once
 
 #include <string>
@@ -17,6 +17,9 @@ std::vector<std::string> split_list(std::string_view list, char separator = ',')
 
 // Likewise, but throws ArgumentError, which names the list as `what`, for an empty part.
 std::vector<std::string> split_full_list(std::string_view list, std::string_view what);
+
+// Removes the first line from `rest` and returns it without its end ("\n" or "\r\n").
+std::string_view take_line(std::string_view& rest);
 
 // `text` with `by` in the place of each `part`, which must not be empty, from left to right. Takes
 // linear time for a given `part`.

@@ -116,14 +116,12 @@ class LocalPartner final : public ChatPartner {
 // main.cpp has replaced a closed standard input by something that cannot be read.
 bool stdin_is_closed() { return (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY; }
 
-// `limpid chat -p 'What does it do?' < square.c` sends one message:
+// The text of -f, or of a pipe when -p asks a question about it, followed by the text of -p.
+// Nothing when neither option was given. `limpid chat -p 'What does it do?' < square.c` sends:
 //
 //   int square(int x) { return x * x; }
 //
 //   What does it do?
-//
-// The text of -f, or of a pipe when -p asks a question about it, followed by the text of -p.
-// Nothing when neither option was given.
 std::optional<std::string> first_message(const ChatFlags& values) {
   std::string text;
   if (!values.prompt_file.empty()) {
@@ -149,10 +147,9 @@ std::optional<std::string> system_message(const ChatFlags& values) {
   return values.escape ? unescape(*values.system) : *values.system;
 }
 
-// For SmolLM2, `--temp 0.5` alone gives temp 0.5 (the user), repeat-penalty 1.1 (tried with
-// Limpid), and top-k 40 (the default).
-//
-// Applies the recommended settings that no option has set, and returns where they come from.
+// Applies the recommended settings that no option has set, and returns where they come from. For
+// SmolLM2, `--temp 0.5` alone gives temp 0.5 (the user), repeat-penalty 1.1 (tried with Limpid),
+// and top-k 40 (the default).
 std::string choose_sampler(const std::vector<std::string>& given, const LanguageModel& model,
                            const NamedModel* named, SamplerOptions& sampler) {
   const std::string changed = apply_recommended(given, recommended_sampler(model, named), sampler);

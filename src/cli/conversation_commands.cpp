@@ -62,14 +62,12 @@ std::string with_home(const std::string& path) {
   return !home.empty() && path.starts_with("~/") ? home + path.substr(1) : path;
 }
 
+// A conversation as a file, which `limpid template --messages` reads too:
 //   [
 //    {"role": "system", "content": "You are a helpful assistant."},
 //    {"role": "user", "content": "What is the capital of France?"},
 //    {"role": "assistant", "content": "The capital of France is Paris."}
 //   ]
-//
-// A conversation as a file: the JSON array of {"role", "content"} that `limpid template --messages`
-// reads too.
 std::vector<Message> read_conversation(const std::string& path) {
   const JsonFile file(path, read_text(path));
   std::vector<Message> messages;

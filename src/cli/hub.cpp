@@ -92,9 +92,9 @@ std::vector<std::string_view> gguf_names(const Hub::Listing& listing) {
   return names;
 }
 
-// Example: of "model-Q4_K_M.gguf" and "model-Q8_0.gguf", --file says which.
-// A repository of GGUF files usually holds one model in many types, so the user must choose. Any
-// part of a model in parts stands for all.
+// A repository of GGUF files usually holds one model in many types, so the user must choose: of
+// "model-Q4_K_M.gguf" and "model-Q8_0.gguf", --file says which. Any part of a model in parts stands
+// for all.
 std::vector<HubFile> choose_gguf(const std::string& repository, const Hub::Listing& listing,
                                  std::string gguf) {
   const std::vector<std::string_view> names = gguf_names(listing);

@@ -43,10 +43,11 @@ std::string roff(std::string_view text) {
 // A help text, whose line breaks are for --help, in one line.
 std::string paragraph(std::string_view text) { return roff(wrapped(text, 0, 0, text.npos)); }
 
+// An option as an item of a list. .TP begins it, with a hanging paragraph; \fB, \fI and \fR switch
+// to bold, italic, roman:
 //   .TP
 //   \fB\-t\fR, \fB\-\-threads\fR \fIN\fR
 //   threads (default: as many as cores)
-// .TP begins an item with a hanging paragraph; \fB, \fI and \fR switch to bold, italic, roman.
 std::string option_item(const Option& option) {
   std::string names;
   for (const std::string& spelling : spellings(option))

@@ -35,14 +35,12 @@ struct Estimate {
   }
 };
 
-// With n_ctx = 8, for the tokens t0 t1 t2 …:
+// The text's tokens in chunks of n_ctx that do not overlap. The first half of each is context only;
+// where the tokenizer adds BOS, it replaces a chunk's first token. With n_ctx = 8:
 //
 //   chunk 0   t0 t1 t2 t3 | t4  t5  t6  t7     t4, …, t6 predict t5, …, t7
 //   chunk 1   t8 t9 …     | t12 t13 t14 t15    t12, …, t14 predict t13, …, t15
 //             context       counted
-//
-// The text's tokens in chunks of n_ctx that do not overlap. The first half of each is context only;
-// where the tokenizer adds BOS, it replaces a chunk's first token.
 //
 // A step has at most the tokens of a batch, and as many as memory has room for their logits: the
 // halves of several chunks, or a part of one half.

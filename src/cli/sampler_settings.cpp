@@ -89,10 +89,7 @@ constexpr Setting kSettings[] = {
      "LLAMA_ARG_FREQUENCY_PENALTY"},
 };
 
-// The members have three types, so a setting holds a std::variant of pointers to members and visits
-// it: the same code reads, shows and copies settings of every type.
-//
-// Returns the problem with `text`, or "".
+// Reads the setting from `text`. Returns the problem with the text, or "".
 std::string read(const Setting& setting, const std::string& text, SamplerOptions& sampler) {
   return std::visit([&](auto member) { return read_value(text, setting.range, sampler.*member); },
                     setting.member);

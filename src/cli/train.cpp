@@ -93,7 +93,7 @@ void declare(CLI::App& app, TrainFlags& values) {
 // a number.
 std::string absolute_path(const std::string& path) {
   std::error_code ignored;
-  if (path == "bytes" || path == "chars" || !fs::exists(path, ignored)) return path;
+  if (is_made_tokenizer(path) || !fs::exists(path, ignored)) return path;
   return fs::absolute(path).lexically_normal().string();
 }
 
@@ -153,7 +153,7 @@ RunSettings resumed_settings(const TrainFlags& values, RunSettings settings) {
                settings.config);
   const std::string tokenizer = settings.tokenizer;
   set_given(settings, values);
-  const auto is_file = [](auto& t) { return !t.empty() && t != "bytes" && t != "chars"; };
+  const auto is_file = [](auto& name) { return !name.empty() && !is_made_tokenizer(name); };
   const bool moved = is_file(tokenizer) && is_file(settings.tokenizer);
   LIMPID_CHECK(ArgumentError, moved || settings.tokenizer == tokenizer,
                "--resume: --tokenizer is for a file that has moved; leave it out");

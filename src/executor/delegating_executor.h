@@ -14,7 +14,9 @@
 
 namespace limpid {
 
-// Handles of weights, tables and activations are the inner executor's own.
+// Handles of weights, tables and activations are the inner executor's own. linear_in_parts is not
+// passed on: it becomes `linear` and `view`, which a derived class sees. Nor is gradient_ops: its
+// ops would bypass the derived class.
 class DelegatingExecutor : public Executor {
  public:
   explicit DelegatingExecutor(std::unique_ptr<Executor> inner) : inner_(std::move(inner)) {}

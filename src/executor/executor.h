@@ -19,8 +19,8 @@
 //   throw; an op throws nothing but ShapeError, for operands that do not fit (a bug of the caller),
 //   and ResourceError where the driver of a device fails. A call that throws leaves the executor
 //   usable.
-// - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them the
-//   result of a head. An executor that keeps more (train/tape.h) needs more: its ops may throw
+// - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them
+//   logits. An executor that keeps more (train/tape.h) needs more: its ops may throw
 //   ResourceError, which ends the step.
 #pragma once
 
@@ -224,8 +224,8 @@ struct StepSize {
   int64_t n_outputs = 0;
   int64_t n_positions = 0;    // of the longest sequence
   int64_t head_dim = 0;       // of the KV cache; 0 without one
-  int64_t widest = 0;         // columns of an activation, results of heads aside
-  int64_t widest_head = 0;    // and of those; 0 without a head
+  int64_t widest = 0;         // columns of an activation, logits aside
+  int64_t widest_head = 0;    // columns of logits; 0 without an output head
   bool is_quantized = false;  // the matrices of the blocks
   std::vector<Moment> moments = {};
 };

@@ -44,9 +44,6 @@ void apply(const Edit& edit, std::span<const int32_t> positions, std::span<float
   }
 }
 
-// Both runs take turns, a chunk each, so memory holds the logits of only two chunks: 25 MB for a
-// vocabulary of 49,152, whatever the length of the text.
-//
 // One run, chunk by chunk, and its residual streams of the chunk.
 class Runner {
  public:
@@ -203,6 +200,8 @@ double Contrast::mean_divergence() const {
          std::max<double>(1, static_cast<double>(divergence.size()));
 }
 
+// Both runs take turns, a chunk each, so memory holds the logits of only two chunks: 25 MB for a
+// vocabulary of 49,152, whatever the length of the text.
 Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t> token_ids,
                   const ContrastOptions& options) {
   const DecoderSpec& spec = first.model.spec();

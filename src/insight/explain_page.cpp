@@ -52,10 +52,8 @@ std::string packed_bytes(std::span<const float> shares) {
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-// For 512 tokens and 33 layers of the lens, the two likeliest tokens are 34,000 ids: 180 kB here
-// and 700 kB as a JSON list of objects.
-//
-// The same number of tokens from each prediction.
+// The same number of tokens from each prediction. For 512 tokens and 33 layers of the lens, the two
+// likeliest tokens are 34,000 ids: 180 kB here and 700 kB as a JSON list of objects.
 Json pack(std::span<const Prediction> predictions, std::set<int32_t>& mentioned) {
   size_t n_best = SIZE_MAX;
   for (const Prediction& each : predictions) n_best = std::min(n_best, each.likeliest.size());

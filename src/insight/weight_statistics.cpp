@@ -14,10 +14,9 @@ constexpr double kHalfWidth = 4;  // of the histogram, in root mean squares
 constexpr int kIterations = 8;
 constexpr int kBlock = 8;  // vectors that are iterated together
 
-// One vector alone would find the largest singular value only, and slowly where the second is
-// almost as large. A block of eight finds eight, and the first of them sooner.
-//
-// Eight vectors side by side: row i holds element i of each.
+// Eight vectors side by side: row i holds element i of each. One vector alone would find the
+// largest singular value only, and slowly where the second is almost as large. A block of eight
+// finds eight, and the first of them sooner.
 using Row = std::array<float, kBlock>;
 using Block = std::vector<Row>;
 

@@ -79,6 +79,11 @@ class Budget {
       throw Fault("the template needs more memory than the limit allows");
     }
   }
+  // The same, and the steps of filling the buffer.
+  void pay_for_buffer(size_t bytes) {
+    check_room(bytes);
+    spend_bytes(bytes);
+  }
   void hold(int64_t bytes) {
     check_room(static_cast<size_t>(bytes));
     bytes_alive_ += bytes;

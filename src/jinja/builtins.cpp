@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parse_number.h"
 #include "jinja/interpreter.h"
 
 namespace limpid::jinja {
@@ -58,6 +59,10 @@ const Builtin* find_method(const Value& of, std::string_view name) {
   if (of.is_string()) return find(kStringMethods, name);
   if (of.is(Kind::kDict)) return find(kDictMethods, name);
   return of.is(Kind::kLoop) ? find(kLoopMethods, name) : nullptr;
+}
+
+std::optional<int64_t> index_of(std::string_view text) {
+  return text.size() < 10 ? parse_number<uint32_t>(text) : std::nullopt;
 }
 
 // Positional arguments fill the parameters from the left, named ones find theirs by name, and the

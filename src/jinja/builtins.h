@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,6 +109,8 @@ Value in_case(BuiltinCall& call) {
 Value filter_tojson(BuiltinCall& call);  // json_values.cpp
 Value method_format(BuiltinCall& call);  // string_methods.cpp
 Value method_strip(BuiltinCall& call);   // string_methods.cpp
+// The index that one to nine digits spell; nothing for another text.
+std::optional<int64_t> index_of(std::string_view text);
 // `real` without its fraction. Throws Fault for integers beyond 64 bits, infinity and NaN.
 int64_t truncated(double real);
 // Parameter i of `indent` and `tojson`: a string, or a number of spaces.

@@ -191,7 +191,7 @@ bool Interpreter::call_test(std::string_view name, const Value& operand,
   return is_true(run_builtin(*test, operand, arguments));
 }
 
-// value.name and value[key].
+// ---- value.name and value[key] ------------------------------------------------------------------
 //
 // The two differ in what comes first for a dict: d.items is the method, d['items'] the entry; each
 // then tries the other. Nothing that begins with an underscore is an attribute here, so a template

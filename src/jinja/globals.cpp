@@ -83,8 +83,7 @@ Value global_strftime_now(BuiltinCall& call) {
   if ((given_time ? gmtime_r(&now, &date) : localtime_r(&now, &date)) == nullptr)
     fail("the time cannot be written as a date");
   const size_t most = 256 * format.size();
-  call.budget.check_room(most);
-  call.budget.spend_bytes(most);
+  call.budget.pay_for_buffer(most);
   std::string text(most, '\0');
   text.resize(std::strftime(text.data(), most, format.c_str(), &date));
   return make_string(call.budget, TracedText(std::move(text), call[0].traced().origin()));

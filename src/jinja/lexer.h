@@ -6,8 +6,7 @@
 // White space around tags is the hard part, because a prompt must equal that of transformers byte
 // by byte. transformers renders with trim_blocks and lstrip_blocks, so for statements and comments
 //
-//   - blanks between the beginning of a line and the tag go, and so does one newline after the
-//   tag;
+//   - blanks between the beginning of a line and the tag go, and so does one newline after it;
 //   - {%- and -%} drop all white space on their side, also for {{- and -}};
 //   - {%+ and +%} keep everything on their side.
 //

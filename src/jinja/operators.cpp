@@ -54,8 +54,7 @@ Value repeat(Budget& budget, const Value& sequence, int64_t times) {
   const auto check = [&](size_t size) {
     size_t total = 0;
     if (__builtin_mul_overflow(size, count, &total)) total = SIZE_MAX / 2;
-    budget.check_room(total);
-    budget.spend_bytes(total);
+    budget.pay_for_buffer(total);
   };
   if (sequence.is_string()) {
     const auto& string = sequence.as<StringObject>();
@@ -91,8 +90,7 @@ Value concatenate(Budget& budget, const Value& a, const Value& b) {
   }
   const auto& left = a.as<SequenceObject>().items;
   const auto& right = b.as<SequenceObject>().items;
-  budget.check_room((left.size() + right.size()) * sizeof(Value));
-  budget.spend_bytes((left.size() + right.size()) * sizeof(Value));
+  budget.pay_for_buffer((left.size() + right.size()) * sizeof(Value));
   std::vector<Value> out = left;
   out.insert(out.end(), right.begin(), right.end());
   return a.is(Kind::kList) ? make_list(budget, std::move(out)) : make_tuple(budget, std::move(out));

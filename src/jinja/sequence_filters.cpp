@@ -26,10 +26,9 @@ class ItemLookup {
       return;
     }
     for (const auto part : split_text(attribute.text(), ".", -1)) {
-      const bool is_index = !part.empty() && part.size() < 10 &&
-                            part.find_first_not_of("0123456789") == std::string_view::npos;
-      parts_.push_back(is_index ? Value(int64_t{std::stoi(std::string(part))})
-                                : make_string(interpreter.budget(), attribute.traced().part(part)));
+      const auto index = index_of(part);
+      parts_.push_back(index ? Value(*index)
+                             : make_string(interpreter.budget(), attribute.traced().part(part)));
     }
   }
 

@@ -55,8 +55,7 @@ Value slice_text(Budget& budget, const Value& of, const Stretch& taken) {
     budget.spend_bytes(begin + size);
     return make_string(budget, of.traced().part(text.substr(begin, size)), is_markup);
   }
-  budget.check_room(text.size() * sizeof(size_t));
-  budget.spend_bytes(text.size() * sizeof(size_t));
+  budget.pay_for_buffer(text.size() * sizeof(size_t));
   std::vector<size_t> starts;
   for (size_t at = 0; at < text.size(); next_code_point(text, at)) starts.push_back(at);
   starts.push_back(text.size());
@@ -100,16 +99,12 @@ bool is_iterable(const Value& value) {
 std::vector<Value> to_vector(Budget& budget, const Value& value) {
   if (value.is_string()) return characters(budget, value);
   if (!is_iterable(value)) fail("'{}' object is not iterable", python_type_name(value));
-  const auto copy_room = [&](size_t n) {
-    budget.check_room(n * sizeof(Value));
-    budget.spend_bytes(n * sizeof(Value));
-  };
   std::vector<Value> items;
   if (value.is_sequence()) {
-    copy_room(value.as<SequenceObject>().items.size());
+    budget.pay_for_buffer(value.as<SequenceObject>().items.size() * sizeof(Value));
     items = value.as<SequenceObject>().items;
   } else if (value.is(Kind::kDict)) {
-    copy_room(value.as<DictObject>().entries.size());
+    budget.pay_for_buffer(value.as<DictObject>().entries.size() * sizeof(Value));
     for (const auto& entry : value.as<DictObject>().entries) items.push_back(entry.first);
   } else if (value.is(Kind::kGenerator)) {
     for (Value item; value.as<GeneratorObject>().next(item);) items.push_back(std::move(item));
@@ -142,8 +137,7 @@ Value slice(Budget& budget, const Value& of, const Value& start, const Value& st
                                           scaled(taken.step).integer())};
   }
   const auto& items = of.as<SequenceObject>().items;
-  budget.check_room(static_cast<size_t>(taken.count) * sizeof(Value));
-  budget.spend_bytes(static_cast<size_t>(taken.count) * sizeof(Value));
+  budget.pay_for_buffer(static_cast<size_t>(taken.count) * sizeof(Value));
   std::vector<Value> out;
   out.reserve(static_cast<size_t>(taken.count));
   for (int64_t i = 0; i < taken.count; ++i) {

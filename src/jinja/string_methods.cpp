@@ -119,19 +119,15 @@ TracedText integer_text(Budget& budget, const Value& value) {
 // names it.
 const Value& placeholder_value(const Arguments& arguments, std::string_view name,
                                size_t& n_automatic) {
-  size_t index = 0;
-  if (name.empty()) {
-    index = n_automatic++;
-  } else if (name.find_first_not_of("0123456789") == std::string_view::npos && name.size() < 10) {
-    index = std::stoul(std::string(name));
-  } else {
+  const auto index = name.empty() ? static_cast<int64_t>(n_automatic++) : index_of(name);
+  if (!index) {
     for (const auto& [key, value] : arguments.named) {
       if (key == name) return value;
     }
     fail("format() has no argument '{}'", name);
   }
-  if (index >= arguments.positional.size()) fail("format() has no argument {}", index);
-  return arguments.positional[index];
+  if (*index >= std::ssize(arguments.positional)) fail("format() has no argument {}", *index);
+  return arguments.positional[static_cast<size_t>(*index)];
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ Value filter_format(BuiltinCall& call) {
   return call.text(format_percent(call.budget, call.self.traced(), values, is_markup));
 }
 
-// The number that the whole `text` spells; nothing if it is not a number.
+// The number that the whole `text` spells; nothing if it is not a number. Unlike
+// limpid::parse_number, it is Python's also where it does not fit.
 template <typename Number>
-std::optional<Number> parse_number(std::string_view text) {
+std::optional<Number> python_number(std::string_view text) {
   Number value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec == std::errc::invalid_argument || result.ptr != text.data() + text.size())
@@ -101,8 +102,8 @@ Value filter_int(BuiltinCall& call) {
     std::string_view text = strip(call.self.text(), Side::kBoth);
     if (text.find('_') != std::string_view::npos) refuse("the filter 'int' of a text with '_'");
     if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-    if (const auto value = parse_number<int64_t>(text)) return Value(*value);
-    real = parse_number<double>(text);
+    if (const auto value = python_number<int64_t>(text)) return Value(*value);
+    real = python_number<double>(text);
   }
   if (!real || !std::isfinite(*real)) return otherwise;
   return Value(truncated(*real));

@@ -13,8 +13,8 @@
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/vocab_merges.h"
 
 namespace limpid {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/json_file.h"
+#include "base/text.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/unicode.h"
 
@@ -32,14 +33,6 @@ std::vector<std::string> parse_merges(const std::string& path, std::string_view 
 }
 
 }  // namespace
-
-std::string_view take_line(std::string_view& rest) {
-  const size_t end = std::min(rest.find('\n'), rest.size());
-  std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
-}
 
 TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_view vocab,
                                     const std::string& merges_path, std::string_view merges) {

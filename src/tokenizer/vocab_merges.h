@@ -22,9 +22,6 @@ TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_v
 // Example: GPT-2's first merge is "Ġ t", so id 256 is " t".
 TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges);
 
-// Removes the first line from `rest` and returns it without its line end ("\n" or "\r\n").
-std::string_view take_line(std::string_view& rest);
-
 using PieceIds = std::unordered_map<std::string_view, TokenId>;  // views into the JsonFile
 
 // Fills `pieces` and `types` of the spec (kNormal; kUnused for gaps in the ids) and returns the ids

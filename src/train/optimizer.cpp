@@ -33,12 +33,6 @@ double sum_of_squares(std::span<const float> x, const OptimizerKernels& kernels,
   return std::accumulate(blocks.begin(), blocks.end(), 0.0);
 }
 
-namespace {
-
-constexpr int64_t kElementsPerRange = 1 << 15;
-
-}  // namespace
-
 Optimizer::Optimizer(const OptimizerOptions& options, std::span<Parameter> parameters)
     : options_(options), kernels_(optimizer_kernels()) {
   for (Parameter& parameter : parameters) {
@@ -68,6 +62,7 @@ void Optimizer::skip_step() {
 // with a norm of 4 and a limit of 1, every element counts a quarter. So one unusual batch cannot
 // move the weights far.
 void Optimizer::step(double learning_rate, double norm, ThreadPool& pool, double gradient_factor) {
+  constexpr int64_t kElementsPerRange = 1 << 15;
   ++n_steps_;
   const bool clipped = options_.clip > 0 && norm > options_.clip;
   const auto gradient_scale =

@@ -101,9 +101,9 @@ RunFolder::~RunFolder() {
 RunFolder RunFolder::create(const std::string& path, const RunSettings& settings) {
   LIMPID_CHECK(ArgumentError, !fs::exists(fs::path(path) / kSettings),
                "{} holds a run already; resume it, or name another folder", path);
-  const bool makes_tokenizer = settings.tokenizer == "bytes" || settings.tokenizer == "chars";
   for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
-    LIMPID_CHECK(ArgumentError, !makes_tokenizer || !fs::exists(fs::path(path) / name),
+    LIMPID_CHECK(ArgumentError,
+                 !is_made_tokenizer(settings.tokenizer) || !fs::exists(fs::path(path) / name),
                  "{} already has a {}, and `{}` would write another one; name another folder, or "
                  "remove the file",
                  path, name, settings.tokenizer);

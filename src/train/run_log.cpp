@@ -6,6 +6,7 @@
 
 #include "base/mapped_file.h"
 #include "base/paths.h"
+#include "base/text.h"
 #include "train/run_folder.h"
 
 namespace limpid {
@@ -22,12 +23,10 @@ void for_each_line(const std::string& folder, const char* name, Read&& read) {
   const auto file = MappedFile::open(path.string());
   std::string_view text = text_of(*file);
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
     try {
-      read(nlohmann::json::parse(text.substr(0, end)));
+      read(nlohmann::json::parse(take_line(text)));
     } catch (const nlohmann::json::exception&) {  // cut short
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 

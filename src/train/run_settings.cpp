@@ -111,7 +111,7 @@ void RunSettings::check() const {
   LIMPID_CHECK(ArgumentError, model.empty() != config.empty(),
                "name either a model that goes on learning or the configuration of a new one");
   LIMPID_CHECK(ArgumentError, !data.empty(), "no data to learn from");
-  LIMPID_CHECK(ArgumentError, model.empty() || (tokenizer != "bytes" && tokenizer != "chars"),
+  LIMPID_CHECK(ArgumentError, model.empty() || !is_made_tokenizer(tokenizer),
                "a model that goes on learning needs the tokenizer that it learned with, not `{}`",
                tokenizer);
   const auto at_least = [](std::string_view name, auto value, int least) {

@@ -66,6 +66,11 @@ struct RunSettings {
   TrainingOptions training_options(const Checkpoint& model, int n_threads) const;
 };
 
+// Whether RunSettings::tokenizer is the name of a tokenizer that the run makes, and not a file.
+constexpr bool is_made_tokenizer(std::string_view name) {
+  return name == "bytes" || name == "chars";
+}
+
 // Returns the names of the settings that a run may change when it goes on. Its checkpoints and its
 // position in the data depend on all others.
 std::span<const std::string_view> changeable_settings();

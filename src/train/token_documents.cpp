@@ -112,12 +112,11 @@ BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t see
   check_length(documents_.n_tokens(), seq_len);
 }
 
-// Example: 10 tokens and seq_len 4. A window reads 4 tokens and the one after them, its last
-// target, so two windows fit: at 0 and 4, or at 1 and 5. The offset is drawn anew in each epoch, so
-// that a token does not always stand at the same place of a window.
-//
-// Fisher & Yates. The offset is at most the number of tokens that no window reaches, 1 in the
-// example, so every epoch has the same number of windows.
+// Draws the offset of the epoch's windows, so that a token does not always stand at the same place
+// of a window, and their order (Fisher & Yates). Example: 10 tokens and seq_len 4. A window reads 4
+// tokens and the one after them, its last target, so two windows fit: at 0 and 4, or at 1 and 5.
+// The offset is at most the number of tokens that no window reaches, 1 in the example, so every
+// epoch has the same number of windows.
 void BatchSampler::shuffle(int64_t epoch) {
   epoch_ = epoch;
   constexpr uint64_t kShuffles = 0x7368'7566;  // apart from the streams of weights and dropout

@@ -58,12 +58,10 @@ class Trainer {
   Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
           const TrainingOptions& options, DocumentView documents, DocumentView held_out);
 
-  // A step is measure() and update(). Between the two, the trainer still has the state before the
-  // step: a checkpoint that is saved there is known to have a finite loss, and a run that goes on
-  // from it measures the step again.
-  //
   // Computes losses and gradients of the next micro-batches. All ranks have the same results.
-  // Throws DivergedError.
+  // Throws DivergedError. update() completes the step. Between the two, the trainer still has the
+  // state before the step: a checkpoint that is saved there is known to have a finite loss, and a
+  // run that goes on from it measures the step again.
   StepReport measure();
   // Changes the weights by the gradients that measure() left, unless a gradient is beyond f16.
   // `measured` is what measure() returned.

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 // The tokenizer's files. A tokenizer that is made here is written to the run's folder.
 TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
   const std::string& wanted = settings.tokenizer;
-  if (wanted != "bytes" && wanted != "chars") {
+  if (!is_made_tokenizer(wanted)) {
     LIMPID_CHECK(ArgumentError, !wanted.empty() || !is_configuration_name(settings.config),
                  "the configuration {} has no tokenizer; name the file of one, or `bytes` or "
                  "`chars`",

@@ -1,7 +1,6 @@
-// The range of the same size that was given back last, or else the first fit over a list of free
-// ranges, sorted by address. A step takes and gives back the same sizes in the same order as the
-// step before it, so it gets the same addresses. The lists have room for as many ranges as can be
-// free, so that give() allocates nothing.
+// A step takes and gives back the same sizes in the same order as the step before it, so it gets
+// the same addresses. The lists have room for as many ranges as can be free, so that give()
+// allocates nothing.
 #include "executor/cpu/activation_arena.h"
 
 #include <sys/mman.h>

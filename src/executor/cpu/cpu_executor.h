@@ -147,8 +147,8 @@ class CpuExecutor final : public Executor {
   std::vector<LoadedWeight> weights_;
   std::vector<RopeAngles> rope_tables_;
   std::vector<TokenRange> token_tiles_;  // of one sequence each, which attention takes together
-  int64_t widest_ = 1;                   // columns of an activation, results of heads aside
-  int64_t widest_head_ = 1;              // and of those
+  int64_t widest_ = 1;                   // columns of an activation, logits aside
+  int64_t widest_head_ = 1;              // columns of logits
   const int64_t linear_scratch_floats_;
   AlignedBuffer linear_scratch_;      // [threads, linear_scratch_floats_]
   AlignedBuffer packing_scratch_;     // [threads], a group of the widest weight in the file each

@@ -40,6 +40,9 @@ class CpuGradients final : public GradientOps {
   void fill_with_zeros(std::span<float> x);
   Activation like(const Activation& x) { return ex_.allocate(x.rows(), x.cols()); }
   float* data(const Activation& x) { return ex_.data(x); }
+  // A task of all queries, keys and values. What else its kernel reads or writes is not set.
+  AttentionGradientTask task_of(const Activation& q, const Activation& k, const Activation& v,
+                                const AttentionShape& shape, const Dropout& dropout);
   // Calls kernel(task) for every KV head of every sequence: `all` with its pointers moved there.
   void for_kv_heads(const AttentionGradientTask& all, const AttentionShape& shape,
                     void (*kernel)(const AttentionGradientTask& task));

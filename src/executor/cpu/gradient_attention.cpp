@@ -55,11 +55,13 @@ void CpuGradients::for_kv_heads(const AttentionGradientTask& all, const Attentio
   });
 }
 
-namespace {
-
-AttentionGradientTask task_of(const Activation& q, const Activation& k, const AttentionShape& shape,
-                              const Dropout& dropout) {
+AttentionGradientTask CpuGradients::task_of(const Activation& q, const Activation& k,
+                                            const Activation& v, const AttentionShape& shape,
+                                            const Dropout& dropout) {
   AttentionGradientTask task;
+  task.q = data(q);
+  task.k = data(k);
+  task.v = data(v);
   task.q_stride = q.cols();
   task.kv_stride = k.cols();
   task.head_dim = shape.head_dim;
@@ -70,17 +72,12 @@ AttentionGradientTask task_of(const Activation& q, const Activation& k, const At
   return task;
 }
 
-}  // namespace
-
 AttentionGradients CpuGradients::attention(const Activation& q, const Activation& k,
                                            const Activation& v, const Activation& y,
                                            const AttentionShape& shape, const Dropout& dropout,
                                            const Activation& dy) {
   AttentionGradients result{like(q), like(k), like(v)};
-  AttentionGradientTask task = task_of(q, k, shape, dropout);
-  task.q = data(q);
-  task.k = data(k);
-  task.v = data(v);
+  AttentionGradientTask task = task_of(q, k, v, shape, dropout);
   task.y = data(y);
   task.dy = data(dy);
   task.dq = data(result.dq);
@@ -93,10 +90,7 @@ AttentionGradients CpuGradients::attention(const Activation& q, const Activation
 Activation CpuGradients::attend_whole(const Activation& q, const Activation& k, const Activation& v,
                                       const AttentionShape& shape, const Dropout& dropout) {
   Activation y = like(q);
-  AttentionGradientTask task = task_of(q, k, shape, dropout);
-  task.q = data(q);
-  task.k = data(k);
-  task.v = data(v);
+  AttentionGradientTask task = task_of(q, k, v, shape, dropout);
   task.out = data(y);
   for_kv_heads(task, shape, ex_.kernels_.attend_whole);
   return y;

@@ -1,3 +1,4 @@
+// Causal attention over the KV cache: how the outputs, and long contexts, are divided among groups.
 #include <algorithm>
 
 #include "executor/check_shapes.h"

@@ -291,14 +291,7 @@ class CudaDevice final : public Device {
   }
 
   void check(Status status, std::string_view call, std::string_view what = {}) const {
-    if (status == 0) return;
-    throw ResourceError(fmt::format(
-        "[cuda] {}: {}{}{} failed: {}; {}", info().name, call, what.empty() ? "" : " of ", what,
-        status_text(cu_, status),
-        status == cuda::kOutOfMemory
-            ? "the device has too little memory: use a smaller context, a smaller batch or a "
-              "model of fewer bits"
-            : "look for a newer driver, or use another device"));
+    if (status != 0) fail(call, what, status_text(cu_, status), status == cuda::kOutOfMemory);
   }
 
   const DriverFunctions& cu_;

@@ -142,6 +142,11 @@ class Device {
  protected:
   explicit Device(DeviceInfo info) : info_(std::move(info)) {}
 
+  // Throws the ResourceError of a call that failed with `status`, in words; `what` is a kernel or a
+  // purpose, or "".
+  [[noreturn]] void fail(std::string_view call, std::string_view what, std::string_view status,
+                         bool is_out_of_memory) const;
+
  private:
   DeviceInfo info_;
 };

@@ -13,6 +13,16 @@
 
 namespace limpid {
 
+void gpu::Device::fail(std::string_view call, std::string_view what, std::string_view status,
+                       bool is_out_of_memory) const {
+  throw ResourceError(fmt::format(
+      "[{}] {}: {}{}{} failed: {}; {}", info_.api, info_.name, call, what.empty() ? "" : " of ",
+      what, status,
+      is_out_of_memory ? "the device has too little memory: use a smaller context, a smaller batch "
+                         "or a model of fewer bits"
+                       : "look for a newer driver, or use another device"));
+}
+
 std::vector<GpuApi> gpu_apis() {
   return {{"cuda", gpu::cuda_devices()}, {"opencl", gpu::opencl_devices()}};
 }

@@ -161,12 +161,13 @@ class GpuExecutor final : public Executor {
     int32_t cols;
     int32_t head_dim;
   };
-  // Queries and keys of attention, and their rotation when the same launch does it.
+  // Queries and keys of attention, and their rotation when the same launch does it. Without a
+  // rotation the other buffers are any valid ones, which the kernels do not read.
   struct Appended {
     const gpu::Buffer* q;
     const gpu::Buffer* k;
     const gpu::Buffer* angles;
-    int32_t n_rot;  // 0: they are as they should be
+    int32_t n_rot;  // 0: nothing to rotate; -1: `append` has done all this before
     const gpu::Buffer* rotated_q;
     const gpu::Buffer* rotated_k;
   };
@@ -265,8 +266,8 @@ class GpuExecutor final : public Executor {
   bool has_tensor_heads_ = false;        // has_tensor_attention(one of them)
   std::unique_ptr<gpu::Buffer> halves_;  // tiles of weights for many tokens, with kF16
   std::unique_ptr<gpu::Buffer> best_;    // of read_best
-  int64_t widest_ = 1;                   // columns of an activation, results of heads aside
-  int64_t widest_head_ = 1;              // and of those
+  int64_t widest_ = 1;                   // columns of an activation, logits aside
+  int64_t widest_head_ = 1;              // columns of logits
 };
 
 namespace gpu {

@@ -172,14 +172,7 @@ class OpenclDevice final : public Device {
 
   // Throws with what failed; `what` may name a kernel or a purpose.
   void check(Status status, std::string_view call, std::string_view what = {}) const {
-    if (status == 0) return;
-    throw ResourceError(fmt::format(
-        "[opencl] {}: {}{}{} failed: {}; {}", info().name, call, what.empty() ? "" : " of ", what,
-        status_name(status),
-        is_out_of_memory(status)
-            ? "the device has too little memory: use a smaller context, a smaller batch or a "
-              "model of fewer bits"
-            : "look for a newer driver, or use another device"));
+    if (status != 0) fail(call, what, status_name(status), is_out_of_memory(status));
   }
 
   // OpenCL knows how much there is, not how much is free. A CPU's is the system's.

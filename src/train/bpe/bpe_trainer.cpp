@@ -51,9 +51,7 @@ void add_special_tokens(const std::vector<std::string>& tokens, Vocabulary& voca
 std::array<uint32_t, 256> add_bytes(Vocabulary& vocabulary) {
   std::array<uint8_t, 256> order{};
   std::iota(order.begin(), order.end(), uint8_t{0});
-  std::sort(order.begin(), order.end(), [](uint8_t a, uint8_t b) {
-    return byte_alphabet::code_point_of(a) < byte_alphabet::code_point_of(b);
-  });
+  std::ranges::sort(order, {}, byte_alphabet::code_point_of);
   std::array<uint32_t, 256> ids{};
   for (const uint8_t byte : order)
     ids[byte] = vocabulary.add(byte_alphabet::spelling_of(std::string(1, static_cast<char>(byte))));
