@@ -233,7 +233,7 @@ Scheduler::Item Scheduler::next_tokens(const std::shared_ptr<Task>& task, int64_
   return item;
 }
 
-int64_t Scheduler::prompt_budget(int64_t n_generating) const {
+int64_t Scheduler::prompt_budget(int64_t n_generating) {
   if (n_generating == 0) return options_.n_batch;
   return std::max(speed_.prompt_tokens_within(options_.most_slowdown, options_.n_batch),
                   least_prompt_tokens(options_.n_batch));

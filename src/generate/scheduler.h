@@ -190,7 +190,7 @@ class Scheduler {
   // Chooses the tokens of this tick.
   void plan();
   Item next_tokens(const std::shared_ptr<Task>& task, int64_t most) const;
-  int64_t prompt_budget(int64_t n_generating) const;
+  int64_t prompt_budget(int64_t n_generating);
   // Preempts the tasks that were submitted last, until enough blocks are free.
   void make_room();
   void preempt(Task& task);

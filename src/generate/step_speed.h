@@ -12,14 +12,17 @@ class StepSpeed {
   // tokens of answers too.
   void learn(double seconds, int64_t n_prompt, bool is_shared);
 
-  // As many prompt tokens as make a step at most `factor` times as long as one without prompts;
-  // `most` of them at most, and while nothing is known.
-  int64_t prompt_tokens_within(double factor, int64_t most) const;
+  // As many prompt tokens as make a step about `factor` times as long as one without prompts;
+  // `most` of them at most, and while nothing is known. Called once before each step.
+  int64_t prompt_tokens_within(double factor, int64_t most);
 
  private:
   // Moving averages: seconds of a step without prompts, and of each prompt token beside it.
   double step_seconds_ = 0;
   double prompt_token_seconds_ = 0;
+  // The prompt tokens of a step beside answers, and what they added to the last such step.
+  double n_beside_ = 0;
+  double seconds_beside_ = 0;
 };
 
 }  // namespace limpid
