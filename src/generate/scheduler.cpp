@@ -370,7 +370,7 @@ void Scheduler::stop(Task& task, std::exception_ptr error) {
   task.n_wanted_ = task.n_stored_;
   try {
     task.on_stop(std::move(error));
-  } catch (...) {  // most likely there is no memory, and the others go on
+  } catch (...) {  // most likely for lack of memory; the other tasks go on
   }
 }
 

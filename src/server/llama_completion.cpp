@@ -17,21 +17,14 @@ constexpr size_t kMostGrammarBytes = 16 << 20;
 
 // Each answer repeats the settings. So a request of 200 KB, with 16,000 biases for 512 prompts,
 // would get an answer of 350 MB, which takes 4 GB while it is made.
-void check_settings(const RequestSettings& settings, size_t n_prompts) {
-  const size_t n = settings.generation.sampler.logit_bias.size();
-  if (n * n_prompts > kMostToldBiases)
-    throw ApiError(400,
-                   fmt::format("logit_bias has {} tokens, and there are {} prompts: each answer "
-                               "repeats them, and all together have at most {}",
-                               n, n_prompts, kMostToldBiases),
-                   "logit_bias");
-  const size_t n_bytes = settings.grammar.size();
-  if (n_bytes * n_prompts > kMostGrammarBytes)
-    throw ApiError(400,
-                   fmt::format("the grammar has {} bytes, and there are {} prompts: each answer "
-                               "repeats it, and all together have at most {} bytes of it",
-                               n_bytes, n_prompts, kMostGrammarBytes),
-                   "grammar");
+void check_repeated(const char* field, size_t n, const char* unit, size_t n_prompts, size_t most) {
+  if (n * n_prompts <= most) return;
+  throw ApiError(
+      400,
+      fmt::format("{} has {} {}, and there are {} prompts: each answer repeats them, and "
+                  "all together have at most {}",
+                  field, n, unit, n_prompts, most),
+      field);
 }
 
 const char* stop_type(StopReason reason) {
@@ -48,7 +41,9 @@ class LlamaShape final : public AnswerShape {
         model_(call.served.name),
         n_ctx_(call.served.n_ctx()),
         tokenizer_(call.served.tokenizer_or_null()) {
-    check_settings(settings, prompts.size());
+    check_repeated("logit_bias", settings.generation.sampler.logit_bias.size(), "tokens",
+                   prompts.size(), kMostToldBiases);
+    check_repeated("grammar", settings.grammar.size(), "bytes", prompts.size(), kMostGrammarBytes);
     for (const auto& prompt : prompts)
       choices_.push_back({call.served.model.decode(prompt, true), std::ssize(prompt)});
   }
