@@ -17,7 +17,7 @@ namespace limpid {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr auto kSpinTime = std::chrono::microseconds(20);
+constexpr auto kSpinTime = std::chrono::microseconds(200);
 
 // Tells the CPU that this is a spin loop: it saves power and leaves the core to its other hardware
 // thread.

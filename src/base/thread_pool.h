@@ -12,7 +12,7 @@ namespace limpid {
 class ThreadPool {
  public:
   // `n_threads` >= 1, the caller included; 0: as many as cores this process may use. Between jobs,
-  // workers spin for about 20 us at most and then sleep. They never spin when there are more
+  // workers spin for about 200 us at most and then sleep. They never spin when there are more
   // threads than cores.
   explicit ThreadPool(int n_threads);
   ~ThreadPool();
