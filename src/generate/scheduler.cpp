@@ -1,10 +1,10 @@
+// Which tasks run, and what of them a tick evaluates; scheduler_passes.cpp evaluates it.
 #include "generate/scheduler.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/check.h"
-#include "base/stopwatch.h"
 
 namespace limpid {
 namespace {
@@ -12,8 +12,7 @@ namespace {
 // Logits are the largest memory of a step: 33 MB for 64 rows of a vocabulary of 128,256.
 constexpr int64_t kMostRows = 64;
 
-// A prompt makes progress, however slow it makes the others. (One token would be taken for a token
-// of an answer.)
+// One token would be taken for a token of an answer.
 int64_t least_prompt_tokens(int64_t n_batch) { return std::min<int64_t>(2, n_batch); }
 
 }  // namespace
@@ -91,6 +90,7 @@ void Scheduler::remove(Task& task) noexcept {
   const auto is_it = [&](const std::shared_ptr<Task>& other) { return other.get() == &task; };
   std::erase_if(active_, is_it);
   std::erase_if(submitted_, is_it);
+  drop_chunk_with(task);
   if (task.sequence_) cache_->remove_sequence(*task.sequence_);
   task.sequence_.reset();
   task.n_stored_ = 0;
@@ -126,13 +126,13 @@ bool Scheduler::tick_locked() {
   admit();
   drop_completed();  // what could not start
   try {
-    plan();
-    make_room();
-    evaluate_in_passes();
+    std::vector<Item> items = answers();
+    if (!chunk_) begin_chunk(!items.empty());
+    make_room(items);
+    evaluate_tick(std::move(items));
   } catch (...) {  // no memory: the end of the last one frees some
     stop(*active_.back(), std::current_exception());
   }
-  items_.clear();
   drop_completed();
   publish_usage();
   return true;
@@ -193,30 +193,50 @@ void Scheduler::adopt_prefix(Task& task) {
   task.n_adopted_ += task.n_stored_ - n_before;
 }
 
-// Every sequence that waits for one token gets it; the prompts share the rest equally. Where the
-// rest is not enough for all prompts, they take turns:
-//
-//   5 prompts, 4 tokens a tick: 2 tokens of a and b, then of c and d, then of e and a, …
-void Scheduler::plan() {
-  ++n_ticks_;
+std::vector<Scheduler::Item> Scheduler::answers() {
+  std::vector<Item> items;
+  for (const auto& task : active_) {
+    if (!task->sequence_ || is_in_chunk(*task)) continue;
+    adopt_prefix(*task);
+    if (task->n_wanted_ - task->n_stored_ == 1) items.push_back(next_tokens(task, 1));
+  }
+  return items;
+}
+
+std::vector<std::shared_ptr<Task>> Scheduler::prompts() const {
   std::vector<std::shared_ptr<Task>> prompts;
   for (const auto& task : active_) {
-    if (!task->sequence_) continue;
-    adopt_prefix(*task);
-    if (task->n_wanted_ - task->n_stored_ > 1) {
+    if (task->sequence_ && task->n_wanted_ - task->n_stored_ > 1 && !is_in_chunk(*task))
       prompts.push_back(task);
-    } else {
-      items_.push_back(next_tokens(task, 1));
-    }
   }
   std::ranges::stable_sort(prompts, {}, &Task::last_turn_);
-  int64_t budget = prompt_budget(std::ssize(items_));
-  for (size_t i = 0; i < prompts.size() && budget > 0; ++i) {
-    const auto n_left = static_cast<int64_t>(prompts.size() - i);
-    items_.push_back(
-        next_tokens(prompts[i], std::max(least_prompt_tokens(options_.n_batch), budget / n_left)));
-    prompts[i]->last_turn_ = n_ticks_;
-    budget -= items_.back().n_tokens;
+  return prompts;
+}
+
+// Prompts of one kind share the tokens equally. Where there are not enough for all, they take
+// turns:
+//
+//   5 prompts, 4 tokens: 2 tokens of a and b, then of c and d, then of e and a, …
+void Scheduler::begin_chunk(bool has_answers) {
+  std::vector<std::shared_ptr<Task>> waiting = prompts();
+  if (waiting.empty()) return;
+  const auto kind = kind_of(*waiting.front());
+  std::erase_if(waiting, [&](const auto& task) { return kind_of(*task) != kind; });
+  int64_t n_left = options_.n_batch;
+  if (has_answers) {
+    int64_t n_waiting = 0;
+    for (const auto& task : waiting) n_waiting += task->n_wanted_ - task->n_stored_;
+    const double n = speed_.chunk_tokens(options_.most_slowdown, std::min(n_waiting, n_left));
+    n_left = std::clamp(static_cast<int64_t>(n), least_prompt_tokens(n_left), n_left);
+  }
+  ++n_turns_;
+  chunk_.emplace();
+  for (size_t i = 0; i < waiting.size() && n_left > 0; ++i) {
+    const int64_t share = n_left / static_cast<int64_t>(waiting.size() - i);
+    chunk_->items.push_back(
+        next_tokens(waiting[i], std::max(least_prompt_tokens(options_.n_batch), share)));
+    waiting[i]->last_turn_ = n_turns_;
+    n_left -= chunk_->items.back().n_tokens;
   }
 }
 
@@ -233,34 +253,29 @@ Scheduler::Item Scheduler::next_tokens(const std::shared_ptr<Task>& task, int64_
   return item;
 }
 
-int64_t Scheduler::prompt_budget(int64_t n_generating) {
-  if (n_generating == 0) return options_.n_batch;
-  return std::max(speed_.prompt_tokens_within(options_.most_slowdown, options_.n_batch),
-                  least_prompt_tokens(options_.n_batch));
-}
-
 // The task that came first goes on, unless one that has reserved its room needs the blocks. A task
 // that does not even fit alone fails in the step, whose error says by how much.
-void Scheduler::make_room() {
-  const auto n_needed = [&] {
+void Scheduler::make_room(std::vector<Item>& answers) {
+  const auto n_needed = [&](std::span<const Item> items) {
     int64_t n = 0;
-    for (const Item& item : items_)
+    for (const Item& item : items)
       n += cache_->n_blocks_needed(*item.task->sequence_, item.n_tokens);
     return n;
   };
-  while (n_needed() > cache_->n_free_blocks()) {
+  while (n_needed(answers) + (chunk_ ? n_needed(chunk_->items) : 0) > cache_->n_free_blocks()) {
+    const bool is_alone = n_running() == 1;
     const auto last = std::find_if(active_.rbegin(), active_.rend(), [&](const auto& task) {
-      const bool alone = items_.size() == 1 && items_.front().task == task;
-      return task->sequence_ && !task->keeps_blocks_ && !alone;
+      return task->sequence_ && !task->keeps_blocks_ && !is_alone;
     });
     if (last == active_.rend()) return;
     preempt(**last);
-    std::erase_if(items_, [&](const Item& item) { return item.task == *last; });
+    std::erase_if(answers, [&](const Item& item) { return item.task == *last; });
   }
 }
 
 // Its blocks stay in the table until others need them, so it may find them again.
 void Scheduler::preempt(Task& task) {
+  drop_chunk_with(task);
   cache_->remove_sequence(*task.sequence_);
   task.sequence_.reset();
   task.n_stored_ = task.n_adopted_ = 0;
@@ -268,105 +283,10 @@ void Scheduler::preempt(Task& task) {
   ++usage_.n_preempted;
 }
 
-// A pass has one kind of result and one mix of adapters. Within a pass the items keep their order:
-// those that generate come before the prompts.
-void Scheduler::evaluate_in_passes() {
-  const auto kind = [](const Item& item) {
-    return std::pair(item.task->result_, item.task->mix_ ? item.task->mix_->variant : 0);
-  };
-  std::ranges::stable_sort(items_, {}, kind);
-  for (auto begin = items_.begin(); begin != items_.end();) {
-    const auto end = std::find_if(begin, items_.end(),
-                                  [&](const Item& item) { return kind(item) != kind(*begin); });
-    evaluate({begin, end});
-    begin = end;
-  }
-}
-
-// A step that fails has changed nothing, so each task can try alone: only the one that causes the
-// error ends.
-void Scheduler::evaluate(std::span<const Item> items) {
-  Rows rows;
-  const Stopwatch stopwatch;
-  try {
-    rows = run_step(items);
-  } catch (...) {
-    if (items.size() == 1) return stop(*items.front().task, std::current_exception());
-    for (const Item& item : items) evaluate({&item, 1});
-    return;
-  }
-  count_pass(items, stopwatch.seconds());
-  deliver(items, rows);
-}
-
-Scheduler::Rows Scheduler::run_step(std::span<const Item> items) {
-  std::vector<StepItem> step;
-  for (const Item& item : items) {
-    const auto waiting =
-        std::span(item.task->tokens_).subspan(static_cast<size_t>(item.task->n_stored_));
-    step.push_back(
-        {*item.task->sequence_, waiting.first(static_cast<size_t>(item.n_tokens)), item.outputs});
-  }
-  const Task& first = *items.front().task;
-  const std::span<const double> factors =
-      first.mix_ ? std::span(first.mix_->factors) : std::span<const double>();
-  const int64_t n_best = n_best_of(items);
-  if (n_best == 0) {
-    const bool hidden = first.result_ == PassResult::kHidden;
-    return {static_cast<size_t>(hidden ? model_.spec().d_model : model_.spec().vocab_size),
-            model_.step(*cache_, step, first.result_, factors)};
-  }
-  Rows rows{static_cast<size_t>(n_best)};
-  const Model::BestLogits best = model_.step_best(*cache_, step, n_best, factors);
-  for (size_t i = 0; i < best.ids.size(); ++i) rows.best.push_back({best.ids[i], best.logits[i]});
-  return rows;
-}
-
-int64_t Scheduler::n_best_of(std::span<const Item> items) const {
-  int64_t n = 0;
-  for (const Item& item : items) {
-    if (item.outputs == StepItem::Outputs::kNone) continue;
-    if (item.task->n_best_ == 0 || item.task->result_ != PassResult::kLogits) return 0;
-    n = std::max(n, item.task->n_best_);
-  }
-  return n <= std::min(model_.executor().most_best(), model_.spec().vocab_size) ? n : 0;
-}
-
-void Scheduler::deliver(std::span<const Item> items, const Rows& rows) {
-  size_t at = 0;
-  for (const Item& item : items) {
-    Task& task = *item.task;
-    const int64_t n_rows = item.n_rows();
-    task.n_stored_ += item.n_tokens;
-    const size_t end = at + static_cast<size_t>(n_rows) * rows.width;
-    try {
-      if (n_rows == 0) task.on_progress();
-      for (int64_t position = task.n_stored_ - n_rows; at < end; ++position, at += rows.width) {
-        if (rows.best.empty()) {
-          task.on_row(position, {rows.whole.subspan(at, rows.width), {}});
-        } else {
-          task.on_row(position, {{}, std::span(rows.best).subspan(at, rows.width)});
-        }
-      }
-    } catch (...) {
-      stop(task, std::current_exception());
-    }
-    at = end;
-  }
-}
-
-void Scheduler::count_pass(std::span<const Item> items, double seconds) {
-  int64_t n_prompt = 0;
-  for (const Item& item : items) n_prompt += item.n_tokens > 1 ? item.n_tokens : 0;
-  speed_.learn(seconds, n_prompt, std::ssize(items) > 1);
-  const std::lock_guard lock(submitted_mutex_);
-  ++usage_.n_passes;
-  usage_.n_in_passes += std::ssize(items);
-}
-
 // ---- the end of a task --------------------------------------------------------------------------
 
 void Scheduler::stop(Task& task, std::exception_ptr error) {
+  drop_chunk_with(task);
   task.n_wanted_ = task.n_stored_;
   try {
     task.on_stop(std::move(error));

@@ -10,6 +10,16 @@
 //   2     prompt [256, 300)  token 1
 //   3     token 1            token 2
 //
+// A long prompt beside answers would make such a tick too long, and few tokens at a time cost more
+// than many: each weight is unpacked and each key is read for fewer tokens. So a chunk of tokens
+// passes through some of the layers in each tick, together with the answers (layered prefill: Lee
+// et al. 2025, arXiv:2510.08055):
+//
+//   tick  sequence 0             sequence 1
+//   4     token 2, layers 0-15   prompt [0, 20), layers 0-4
+//   5     token 3, layers 0-15   prompt [0, 20), layers 5-9
+//   6     token 4, layers 0-15   prompt [0, 20), layers 10-15
+//
 // Sequences that use other weights (AdapterMix) or want another result share a tick, each kind with
 // a pass of its own.
 //
@@ -26,6 +36,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generate/step_mutex.h"
@@ -97,14 +108,13 @@ class Task {
  private:
   std::optional<SequenceId> sequence_;  // while it may have blocks
   bool submitted_ = false;
-  int64_t last_turn_ = 0;  // the last tick that evaluated a part of its prompt
+  int64_t last_turn_ = 0;  // when a part of its prompt was evaluated last
 };
 
 struct SchedulerOptions {
   int64_t n_batch = 512;          // most prompt tokens in a tick
   int64_t n_running = INT64_MAX;  // most tasks that have blocks; the others wait
-  // While sequences wait for a token, a tick takes only as many prompt tokens as make it at most
-  // about this many times longer.
+  // While sequences wait for a token, prompts make a tick at most about this many times longer.
   double most_slowdown = 4;
   DType k_dtype = DType::kF16;
   DType v_dtype = DType::kF16;
@@ -114,7 +124,8 @@ struct SchedulerOptions {
 
 class Scheduler {
  public:
-  Scheduler(Model& model, const SchedulerOptions& options) : model_(model), options_(options) {}
+  Scheduler(Model& model, const SchedulerOptions& options)
+      : model_(model), options_(options), speed_(model.spec().n_layers) {}
 
   // Changes SchedulerOptions::n_running and most_slowdown.
   void set_limits(int64_t n_running, double most_slowdown) {
@@ -177,6 +188,13 @@ class Scheduler {
     }
   };
 
+  // Items of one kind, of which some layers have been evaluated.
+  struct Pass {
+    std::vector<Item> items{};
+    PausedStep step{};
+    int64_t n_tokens() const;
+  };
+
   void make_cache(int64_t n_blocks);
   bool tick_locked();
   void stop_cancelled();
@@ -187,15 +205,32 @@ class Scheduler {
   int64_t n_blocks_to_answer(const Task& task) const;
   // Takes what is known of the prompt from the cache.
   void adopt_prefix(Task& task);
-  // Chooses the tokens of this tick.
-  void plan();
+  // Evaluates `answers`, and some layers of the chunk.
+  void evaluate_tick(std::vector<Item> answers);
+  // The next token of each sequence that waits for one.
+  std::vector<Item> answers();
+  // Tasks that wait for more than one token and have no part in the chunk. The one whose turn was
+  // the longest ago comes first.
+  std::vector<std::shared_ptr<Task>> prompts() const;
+  // Chooses the next tokens of prompts.
+  void begin_chunk(bool has_answers);
   Item next_tokens(const std::shared_ptr<Task>& task, int64_t most) const;
-  int64_t prompt_budget(int64_t n_generating);
-  // Preempts the tasks that were submitted last, until enough blocks are free.
-  void make_room();
+  // Preempts the tasks that were submitted last, until enough blocks are free for the chunk and the
+  // answers that remain.
+  void make_room(std::vector<Item>& answers);
   void preempt(Task& task);
-  void evaluate_in_passes();
-  void evaluate(std::span<const Item> items);
+  void evaluate_in_passes(std::vector<Item> items);
+  void evaluate(std::span<const Item> items, const PausedStep* paused = nullptr);
+  // Evaluates the next layers of the chunk, and all layers of answers of its kind.
+  void evaluate_beside(Pass answers, int64_t n_layers);
+  // Evaluates up to the layer `end`, which is not the last one. After an error, evaluates each item
+  // anew and alone, to see which one causes it, and returns false.
+  bool advance(Pass& pass, int64_t end);
+  static Pass join(Pass first, const Pass& second);
+  int64_t layers_of_tick(bool has_answers) const;
+  bool is_in_chunk(const Task& task) const;
+  // For a task that ends or loses its blocks. The others evaluate their part of the chunk anew.
+  void drop_chunk_with(const Task& task);
   // How many of the best logits are enough for all items; 0: all of them, or that costs no less.
   int64_t n_best_of(std::span<const Item> items) const;
   // What a step gives for its outputs: all of each row, or the best of it.
@@ -204,9 +239,12 @@ class Scheduler {
     std::span<const float> whole{};  // [n_outputs, width]
     std::vector<Candidate> best{};   // likewise
   };
-  Rows run_step(std::span<const Item> items);
+  Rows run_step(std::span<const Item> items, const PausedStep* paused);
+  static std::vector<StepItem> step_items(std::span<const Item> items);
+  static std::pair<PassResult, uint64_t> kind_of(const Task& task);
+  static std::span<const double> factors_of(std::span<const Item> items);
   void deliver(std::span<const Item> items, const Rows& rows);
-  void count_pass(std::span<const Item> items, double seconds);
+  void count_pass(std::span<const Item> items);
   void stop(Task& task, std::exception_ptr error);
   void drop_completed();
   void publish_usage();
@@ -223,8 +261,8 @@ class Scheduler {
   std::unique_ptr<KvCache> cache_;
   int64_t n_reserved_blocks_ = 0;
   std::vector<std::shared_ptr<Task>> active_;  // in order of arrival
-  std::vector<Item> items_;
-  int64_t n_ticks_ = 0;
+  std::optional<Pass> chunk_;                  // of prompts
+  int64_t n_turns_ = 0;
   StepSpeed speed_;
 };
 

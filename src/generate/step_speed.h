@@ -6,23 +6,34 @@
 
 namespace limpid {
 
+// A chunk of a prompt shares some layers of a tick with the answers (see Scheduler). While
+// something is not known yet, there is time for all.
 class StepSpeed {
  public:
-  // A step took `seconds`. `n_prompt` of its tokens were parts of prompts; `is_shared`: it had
-  // tokens of answers too.
-  void learn(double seconds, int64_t n_prompt, bool is_shared);
+  explicit StepSpeed(int64_t n_layers) : n_layers_(static_cast<double>(n_layers)) {}
 
-  // As many prompt tokens as make a step about `factor` times as long as one without prompts;
-  // `most` of them at most, and while nothing is known. Called once before each step.
-  int64_t prompt_tokens_within(double factor, int64_t most);
+  // A tick without prompts took `seconds`.
+  void learn_answers(double seconds);
+  // In a tick with a prompt, `n_layers` layers of the answers alone took `seconds`.
+  void learn_answers_beside(double seconds, int64_t n_layers);
+  // `n_layers` layers took `seconds` with `n_tokens` tokens of prompts, and with the answers.
+  void learn_prompts(double seconds, int64_t n_tokens, int64_t n_layers);
+
+  // How many tokens of `n_waiting` should be the next chunk, where a tick may take `factor` times
+  // as long as one without prompts: all if one tick is enough, or else as many as pass through a
+  // third of the layers in a tick.
+  double chunk_tokens(double factor, int64_t n_waiting) const;
+  // How many layers of a chunk fit in such a tick.
+  double layers_of_tick(double factor, int64_t n_tokens) const;
 
  private:
-  // Moving averages: seconds of a step without prompts, and of each prompt token beside it.
-  double step_seconds_ = 0;
-  double prompt_token_seconds_ = 0;
-  // The prompt tokens of a step beside answers, and what they added to the last such step.
-  double n_beside_ = 0;
-  double seconds_beside_ = 0;
+  double answer_seconds_beside() const;
+
+  double n_layers_;
+  // Moving averages; 0: not known.
+  double answer_seconds_ = 0;
+  double answer_layer_seconds_ = 0;  // beside prompts
+  double token_layer_seconds_ = 0;   // of a prompt
 };
 
 }  // namespace limpid

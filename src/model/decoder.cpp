@@ -10,8 +10,10 @@
 // heads: Q head i reads K and V head i / (n_heads / n_kv_heads).
 #include "model/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace limpid {
 namespace {
@@ -38,11 +40,12 @@ class ForwardPass {
               KvStorage* kv, std::span<const double> adapter_factors)
       : ex_(executor), spec_(spec), weights_(weights), kv_(kv), adapter_factors_(adapter_factors) {}
 
-  // Runs all layers. After the last layer only the rows whose logits are requested continue: in a
-  // prompt of 1,000 tokens that is usually one, and the output matrix is the largest of all.
-  Activation run(PassResult result) {
-    Activation x = embed();  // [T, d_model]
-    for (int64_t layer = 0; layer < spec_.n_layers; ++layer) {
+  // After the last layer only the rows whose logits are requested continue: in a prompt of 1,000
+  // tokens that is usually one, and the output matrix is the largest of all.
+  Activation run(PassResult result, LayerRange layers, Activation stream) {
+    Activation x = layers.begin == 0 ? embed() : std::move(stream);  // [T, d_model]
+    const int64_t end = std::min(layers.end, spec_.n_layers);
+    for (int64_t layer = layers.begin; layer < end; ++layer) {
       const BlockWeights& w = weights_.blocks[layer];
 
       const Activation attended = named(Place::kAttnOutput, layer, attention(x, w, layer));
@@ -51,7 +54,7 @@ class ForwardPass {
       const Activation fed = named(Place::kFfnOutput, layer, mlp(h, w, layer));
       x = named(Place::kFfnResidual, layer, ex_.add(h, fed));
     }
-    return head(ex_.select_outputs(x), result);
+    return end == spec_.n_layers ? head(ex_.select_outputs(x), result) : std::move(x);
   }
 
   // The final norm and the output matrix. x [n_outputs, d_model] -> [n_outputs, vocab_size]
@@ -188,8 +191,10 @@ void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const Decode
 }
 
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv, PassResult result, std::span<const double> adapter_factors) {
-  return ForwardPass(executor, spec, weights, &kv, adapter_factors).run(result);
+                   KvStorage& kv, PassResult result, std::span<const double> adapter_factors,
+                   LayerRange layers, Activation stream) {
+  return ForwardPass(executor, spec, weights, &kv, adapter_factors)
+      .run(result, layers, std::move(stream));
 }
 
 }  // namespace limpid

@@ -1,6 +1,7 @@
 // The decoder-only transformer. All model families share this one forward pass.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <vector>
@@ -63,10 +64,21 @@ Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWe
 void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                        Activation stream, const SeePart& see);
 
+// Layers [begin, end) of a model; `end` may be larger than their number.
+struct LayerRange {
+  int64_t begin = 0;
+  int64_t end = INT64_MAX;
+};
+
 // Runs the forward pass of one step, between begin_step and end_step. `adapter_factors` multiply
 // the scales of the adapters, by number; an adapter with the factor 0 is skipped, so that the
 // result has the bits of a model without it. Empty: all are 1.
+//
+// A pass may run in parts, each in a step of its own. The first part begins with the embedding,
+// each other one with the residual stream [T, d_model] that the part before it returned. The part
+// with the last layer returns the result.
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv, PassResult result, std::span<const double> adapter_factors);
+                   KvStorage& kv, PassResult result, std::span<const double> adapter_factors,
+                   LayerRange layers = {}, Activation stream = {});
 
 }  // namespace limpid

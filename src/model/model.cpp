@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "base/check.h"
 #include "layouts/lora_adapter.h"
@@ -88,12 +89,13 @@ void append_item(StepInputs& inputs, const StepItem& item, KvCache& cache, int32
 }
 
 // At the end of a step, normal or by an exception, truncates each sequence to the positions that it
-// has stored. A failed step therefore leaves the cache as it was.
+// has stored, unless `keep` was called. A failed step therefore leaves the cache as it was.
 class UnusedBlocks {
  public:
   UnusedBlocks(KvCache& cache, std::span<const StepItem> items) : cache_(cache), items_(items) {}
   UnusedBlocks(const UnusedBlocks&) = delete;
   UnusedBlocks& operator=(const UnusedBlocks&) = delete;
+  void keep() { items_ = {}; }
   ~UnusedBlocks() {
     for (auto item = items_.rbegin(); item != items_.rend(); ++item)
       cache_.truncate(item->sequence, cache_.length(item->sequence));
@@ -109,14 +111,14 @@ class UnusedBlocks {
 // The order matters for exceptions: everything that can fail (checks, blocks, memory, the pass
 // itself) happens before `advance` counts the new positions. Until then the cache is unchanged,
 // except for reserved blocks, which UnusedBlocks releases.
-void Model::run_step(KvCache& cache, std::span<const StepItem> items, PassResult result,
-                     std::span<const double> adapter_factors,
-                     const std::function<void(Activation result)>& take) {
+void Model::run_step(KvCache& cache, std::span<const StepItem> items, const StepOptions& options,
+                     int64_t end, const std::function<void(Activation result)>& take) {
   check_items(cache, items, spec_.vocab_size, n_ctx_);
-  LIMPID_CHECK(ArgumentError, adapter_factors.empty() || std::ssize(adapter_factors) == n_adapters_,
-               "the model has {} adapters, and {} factors were given", n_adapters_,
-               adapter_factors.size());
-  const UnusedBlocks given_back_at_the_end(cache, items);
+  const std::span<const double> factors = options.adapter_factors;
+  LIMPID_CHECK(ArgumentError, factors.empty() || std::ssize(factors) == n_adapters_,
+               "the model has {} adapters, and {} factors were given", n_adapters_, factors.size());
+  const LayerRange layers{options.paused != nullptr ? options.paused->n_layers : 0, end};
+  UnusedBlocks given_back_at_the_end(cache, items);
   for (const StepItem& item : items)
     cache.reserve(item.sequence, static_cast<int64_t>(item.tokens.size()));
 
@@ -130,25 +132,44 @@ void Model::run_step(KvCache& cache, std::span<const StepItem> items, PassResult
   make_room(inputs.n_tokens(), inputs.n_outputs());
   const auto run = [&] {
     const ExecutorStep step(*executor_);
-    return forward(*executor_, spec_, weights_, cache.storage(), result, adapter_factors);
+    Activation stream;
+    if (layers.begin > 0)
+      stream = executor_->write(options.paused->stream, inputs.n_tokens(), spec_.d_model);
+    return forward(*executor_, spec_, weights_, cache.storage(), options.result, factors, layers,
+                   std::move(stream));
   };
   take(run());
+  if (end < spec_.n_layers) return given_back_at_the_end.keep();
   for (const StepItem& item : items) cache.advance(item.sequence, item.tokens);
 }
 
 std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items,
-                                   PassResult result, std::span<const double> adapter_factors) {
+                                   const StepOptions& options) {
   std::span<const float> values;
-  run_step(cache, items, result, adapter_factors,
+  run_step(cache, items, options, spec_.n_layers,
            [&](Activation y) { values = show(std::move(y)); });
   return values;
 }
 
+void Model::step_layers(KvCache& cache, std::span<const StepItem> items, int64_t n_layers,
+                        PausedStep& paused, std::span<const double> adapter_factors) {
+  const int64_t end = paused.n_layers + n_layers;
+  LIMPID_CHECK(ArgumentError, 0 < n_layers && end < spec_.n_layers,
+               "{} layers after {} of {} are not a part without the last layer", n_layers,
+               paused.n_layers, spec_.n_layers);
+  const auto keep_stream = [&](const Activation& x) {
+    paused.stream.resize(static_cast<size_t>(x.rows() * x.cols()));
+    executor_->read(x, paused.stream);
+  };
+  run_step(cache, items, {PassResult::kHidden, adapter_factors, &paused}, end, keep_stream);
+  paused.n_layers = end;
+}
+
 Model::BestLogits Model::step_best(KvCache& cache, std::span<const StepItem> items, int64_t n,
-                                   std::span<const double> adapter_factors) {
+                                   const StepOptions& options) {
   copied_.clear();
   best_ids_.clear();
-  run_step(cache, items, PassResult::kLogits, adapter_factors, [&](const Activation& y) {
+  run_step(cache, items, options, spec_.n_layers, [&](const Activation& y) {
     copied_.resize(static_cast<size_t>(y.rows() * n));
     best_ids_.resize(copied_.size());
     executor_->read_best(y, n, best_ids_, copied_);

@@ -42,6 +42,18 @@ struct StepItem {
   Outputs outputs = Outputs::kLast;
 };
 
+// A step of which some layers have been run (Model::step_layers).
+struct PausedStep {
+  int64_t n_layers = 0;
+  std::vector<float> stream{};  // the residual stream after them, [tokens, d_model]
+};
+
+struct StepOptions {
+  PassResult result = PassResult::kLogits;
+  std::span<const double> adapter_factors{};  // see AdapterMix; empty, or one for each adapter
+  const PausedStep* paused = nullptr;         // the step goes on from here
+};
+
 // Owns the checkpoint, the executor with its weights, and the spec. A model has no state of its own
 // between steps; everything about a conversation is in a KvCache. One step runs at a time.
 class Model {
@@ -73,11 +85,8 @@ class Model {
   // ids outside the vocabulary, ContextOverflowError when a sequence or the cache would become too
   // long, ResourceError, and the executor's errors. A step that throws leaves the cache as it was.
   // The span is valid until the next step.
-  //
-  // `adapter_factors`: see AdapterMix; empty, or one for each adapter of the checkpoint.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items,
-                              PassResult result = PassResult::kLogits,
-                              std::span<const double> adapter_factors = {});
+                              const StepOptions& options = {});
 
   // The same step, but only the n best logits of each requested token are copied from the executor:
   // columns and values of Executor::read_best.
@@ -87,7 +96,15 @@ class Model {
     std::span<const float> logits;  // [n_outputs, n]
   };
   BestLogits step_best(KvCache& cache, std::span<const StepItem> items, int64_t n,
-                       std::span<const double> adapter_factors = {});
+                       const StepOptions& options = {});
+
+  // Runs the next `n_layers` layers of a step, but not the last one: `step` and `step_best` do the
+  // rest if they get the same items. Meanwhile, steps of other sequences may run; the items' own
+  // sequences must not change. The result is the same to the bit. The blocks for the new positions
+  // stay reserved until the step is complete or KvCache::truncate gives them back. Throws what
+  // `step` throws; the step must then begin anew.
+  void step_layers(KvCache& cache, std::span<const StepItem> items, int64_t n_layers,
+                   PausedStep& paused, std::span<const double> adapter_factors = {});
 
   // Applies the final norm and the output matrix to residual streams [n, d_model]. Returns logits
   // [n, vocab_size], as if the model ended there; for the streams of the last layer they equal
@@ -101,10 +118,10 @@ class Model {
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
   void make_room(int64_t n_tokens, int64_t n_outputs);
   int64_t prepare_read_out(std::span<const float> streams);  // returns the rows
-  // A step whose result `take` gets; not called for a step without tokens.
-  void run_step(KvCache& cache, std::span<const StepItem> items, PassResult result,
-                std::span<const double> adapter_factors,
-                const std::function<void(Activation result)>& take);
+  // Runs a step up to the layer `end`. `take` gets the result, or the residual stream before that
+  // layer. It is not called for a step without tokens.
+  void run_step(KvCache& cache, std::span<const StepItem> items, const StepOptions& options,
+                int64_t end, const std::function<void(Activation result)>& take);
   // Keeps the result of a step until the next one, and shows its values.
   std::span<const float> show(Activation result);
 

@@ -64,6 +64,30 @@ std::vector<float> among_others(Model& model, const FamilyCase& c, int64_t n_tok
   return among;
 }
 
+// In chunks whose layers run one by one, with a step of another sequence after each layer.
+std::vector<float> layer_by_layer(Model& model, const FamilyCase& c, int64_t n_tokens) {
+  constexpr size_t kChunk = 33;
+  const auto tokens = prompt(n_tokens, 5);
+  const auto noise = prompt(n_tokens, 11);
+  const auto cache = model.make_cache(10 * n_tokens, c.kv_dtype, c.kv_dtype);
+  const SequenceId watched = cache->add_sequence();
+  const SequenceId other = cache->add_sequence();
+  std::vector<float> all;
+  for (size_t i = 0; i < tokens.size(); i += kChunk) {
+    const StepItem item{watched, std::span(tokens).subspan(i, std::min(kChunk, tokens.size() - i)),
+                        StepItem::Outputs::kAll};
+    PausedStep paused;
+    while (paused.n_layers + 1 < model.spec().n_layers) {
+      model.step_layers(*cache, {&item, 1}, 1, paused);
+      const StepItem beside{other, std::span(noise).subspan(i, 1)};
+      model.step(*cache, {&beside, 1});
+    }
+    const auto logits = model.step(*cache, {&item, 1}, {.paused = &paused});
+    all.insert(all.end(), logits.begin(), logits.end());
+  }
+  return all;
+}
+
 // ---- every type and every family ----------------------------------------------------------------
 
 std::vector<FamilyCase> all_cases() {
@@ -91,6 +115,7 @@ TEST_P(Invariance, OverThreadsChunksAndBatches) {
         << n_threads << " threads, chunks of " << chunk;
   }
   EXPECT_EQ(among_others(*load(GetParam(), 2), GetParam(), kTokens), bits);
+  EXPECT_EQ(layer_by_layer(*load(GetParam(), 2), GetParam(), kTokens), bits);
 }
 
 // An option that changed nothing would not be tested by the above.
@@ -162,6 +187,7 @@ TEST_P(InvarianceOnGpus, OverChunksAndBatches) {
   for (const size_t chunk : {1, 7, 33})
     EXPECT_EQ(run_in_chunks(*model, tokens, chunk, c.kv_dtype), bits) << "chunks of " << chunk;
   EXPECT_EQ(among_others(*model, c, kTokens), bits);
+  EXPECT_EQ(layer_by_layer(*model, c, kTokens), bits);
   const auto reference = Model::load(testing::checkpoint_of(c), make_reference_executor({2, ""}));
   EXPECT_LE(difference(run_in_chunks(*model, tokens, kTokens, DType::kF32),
                        run_in_chunks(*reference, tokens, kTokens, DType::kF32)),
@@ -201,6 +227,7 @@ TEST_P(InvarianceOnTwoDevices, OverChunksAndBatches) {
   for (const size_t chunk : {1, 7, 33})
     EXPECT_EQ(run_in_chunks(*model, tokens, chunk, c.kv_dtype), bits) << "chunks of " << chunk;
   EXPECT_EQ(among_others(*model, c, kTokens), bits);
+  EXPECT_EQ(layer_by_layer(*model, c, kTokens), bits);
 
   const auto whole = [&](std::unique_ptr<Executor> executor) {
     return run_in_chunks(*Model::load(checkpoint, std::move(executor)), tokens, kTokens,
