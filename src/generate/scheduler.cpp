@@ -12,9 +12,6 @@ namespace {
 // Logits are the largest memory of a step: 33 MB for 64 rows of a vocabulary of 128,256.
 constexpr int64_t kMostRows = 64;
 
-// One token would be taken for a token of an answer.
-int64_t least_prompt_tokens(int64_t n_batch) { return std::min<int64_t>(2, n_batch); }
-
 }  // namespace
 
 void Task::assign_tokens(std::vector<TokenId> tokens) {
@@ -90,7 +87,7 @@ void Scheduler::remove(Task& task) noexcept {
   const auto is_it = [&](const std::shared_ptr<Task>& other) { return other.get() == &task; };
   std::erase_if(active_, is_it);
   std::erase_if(submitted_, is_it);
-  drop_chunk_with(task);
+  leave_chunk(task);
   if (task.sequence_) cache_->remove_sequence(*task.sequence_);
   task.sequence_.reset();
   task.n_stored_ = 0;
@@ -227,14 +224,13 @@ void Scheduler::begin_chunk(bool has_answers) {
     int64_t n_waiting = 0;
     for (const auto& task : waiting) n_waiting += task->n_wanted_ - task->n_stored_;
     const double n = speed_.chunk_tokens(options_.most_slowdown, std::min(n_waiting, n_left));
-    n_left = std::clamp(static_cast<int64_t>(n), least_prompt_tokens(n_left), n_left);
+    n_left = std::clamp(static_cast<int64_t>(n), least_prompt_tokens(), n_left);
   }
   ++n_turns_;
   chunk_.emplace();
   for (size_t i = 0; i < waiting.size() && n_left > 0; ++i) {
     const int64_t share = n_left / static_cast<int64_t>(waiting.size() - i);
-    chunk_->items.push_back(
-        next_tokens(waiting[i], std::max(least_prompt_tokens(options_.n_batch), share)));
+    chunk_->items.push_back(next_tokens(waiting[i], std::max(least_prompt_tokens(), share)));
     waiting[i]->last_turn_ = n_turns_;
     n_left -= chunk_->items.back().n_tokens;
   }
@@ -275,7 +271,7 @@ void Scheduler::make_room(std::vector<Item>& answers) {
 
 // Its blocks stay in the table until others need them, so it may find them again.
 void Scheduler::preempt(Task& task) {
-  drop_chunk_with(task);
+  leave_chunk(task);
   cache_->remove_sequence(*task.sequence_);
   task.sequence_.reset();
   task.n_stored_ = task.n_adopted_ = 0;
@@ -286,7 +282,7 @@ void Scheduler::preempt(Task& task) {
 // ---- the end of a task --------------------------------------------------------------------------
 
 void Scheduler::stop(Task& task, std::exception_ptr error) {
-  drop_chunk_with(task);
+  leave_chunk(task);
   task.n_wanted_ = task.n_stored_;
   try {
     task.on_stop(std::move(error));

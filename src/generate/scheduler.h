@@ -28,6 +28,7 @@
 // equal to the bit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -219,18 +220,21 @@ class Scheduler {
   // answers that remain.
   void make_room(std::vector<Item>& answers);
   void preempt(Task& task);
-  void evaluate_in_passes(std::vector<Item> items);
-  void evaluate(std::span<const Item> items, const PausedStep* paused = nullptr);
-  // Evaluates the next layers of the chunk, and all layers of answers of its kind.
-  void evaluate_beside(Pass answers, int64_t n_layers);
-  // Evaluates up to the layer `end`, which is not the last one. After an error, evaluates each item
-  // anew and alone, to see which one causes it, and returns false.
+  // These return whether the passes succeeded as they were. After an error, each item is evaluated
+  // anew and alone, to see which one causes it.
+  bool evaluate_in_passes(std::vector<Item> items);
+  bool evaluate(std::span<const Item> items, const PausedStep* paused = nullptr);
+  // Evaluates up to the layer `end`, which is not the last one.
   bool advance(Pass& pass, int64_t end);
   static Pass join(Pass first, const Pass& second);
+  // Evaluates the next layers of the chunk, and all layers of answers of its kind.
+  void evaluate_beside(Pass answers, int64_t n_layers);
   int64_t layers_of_tick(bool has_answers) const;
+  // Of a prompt in a tick, however slow they make the others.
+  int64_t least_prompt_tokens() const { return std::min<int64_t>(2, options_.n_batch); }
   bool is_in_chunk(const Task& task) const;
-  // For a task that ends or loses its blocks. The others evaluate their part of the chunk anew.
-  void drop_chunk_with(const Task& task);
+  // Takes a task that ends or loses its blocks out of the chunk.
+  void leave_chunk(const Task& task);
   // How many of the best logits are enough for all items; 0: all of them, or that costs no less.
   int64_t n_best_of(std::span<const Item> items) const;
   // What a step gives for its outputs: all of each row, or the best of it.

@@ -14,31 +14,37 @@ std::pair<PassResult, uint64_t> Scheduler::kind_of(const Task& task) {
 }
 
 // Within a pass the items keep their order: those that generate come before the prompts.
-void Scheduler::evaluate_in_passes(std::vector<Item> items) {
+bool Scheduler::evaluate_in_passes(std::vector<Item> items) {
+  bool succeeds = true;
   std::ranges::stable_sort(items, {}, [](const Item& item) { return kind_of(*item.task); });
   for (auto begin = items.begin(); begin != items.end();) {
     const auto end = std::find_if(begin, items.end(), [&](const Item& item) {
       return kind_of(*item.task) != kind_of(*begin->task);
     });
-    evaluate({begin, end});
+    succeeds &= evaluate({begin, end});
     begin = end;
   }
+  return succeeds;
 }
 
 // A step that fails has changed nothing, so each task can try alone: only the one that causes the
 // error ends.
-void Scheduler::evaluate(std::span<const Item> items, const PausedStep* paused) {
-  if (items.empty()) return;
+bool Scheduler::evaluate(std::span<const Item> items, const PausedStep* paused) {
+  if (items.empty()) return true;
   Rows rows;
   try {
     rows = run_step(items, paused);
   } catch (...) {
-    if (items.size() == 1) return stop(*items.front().task, std::current_exception());
-    for (const Item& item : items) evaluate({&item, 1});
-    return;
+    if (items.size() == 1) {
+      stop(*items.front().task, std::current_exception());
+    } else {
+      for (const Item& item : items) evaluate({&item, 1});
+    }
+    return false;
   }
   count_pass(items);
   deliver(items, rows);
+  return true;
 }
 
 std::vector<StepItem> Scheduler::step_items(std::span<const Item> items) {
@@ -120,8 +126,10 @@ int64_t Scheduler::Pass::n_tokens() const {
 void Scheduler::evaluate_tick(std::vector<Item> answers) {
   const Stopwatch stopwatch;
   if (!chunk_) {
-    evaluate_in_passes(std::move(answers));
-    return speed_.learn_answers(stopwatch.seconds());
+    const bool is_idle = answers.empty();
+    if (evaluate_in_passes(std::move(answers)) && !is_idle)
+      speed_.learn_answers(stopwatch.seconds());
+    return;
   }
   const int64_t n_layers = layers_of_tick(!answers.empty());
   const auto kind = kind_of(*chunk_->items.front().task);
@@ -132,12 +140,14 @@ void Scheduler::evaluate_tick(std::vector<Item> answers) {
   evaluate_beside({std::move(answers)}, n_layers);
 }
 
-// A prompt makes progress, however slow it makes the others. The layers that are left are divided
-// evenly among the ticks that they will take.
+// A prompt makes progress, however slow it makes the others: the smallest chunk passes through all
+// layers. Otherwise the layers that are left are divided evenly among the ticks that they will
+// take.
 int64_t Scheduler::layers_of_tick(bool has_answers) const {
   const int64_t n_left = model_.spec().n_layers - chunk_->step.n_layers;
-  if (!has_answers) return n_left;
-  const double fitting = speed_.layers_of_tick(options_.most_slowdown, chunk_->n_tokens());
+  const int64_t n_tokens = chunk_->n_tokens();
+  if (!has_answers || n_tokens <= least_prompt_tokens()) return n_left;
+  const double fitting = speed_.layers_of_tick(options_.most_slowdown, n_tokens);
   const double n_ticks = std::round(static_cast<double>(n_left) / std::max(fitting, 1.0));
   return static_cast<int64_t>(std::ceil(static_cast<double>(n_left) / std::max(n_ticks, 1.0)));
 }
@@ -171,17 +181,15 @@ void Scheduler::evaluate_beside(Pass answers, int64_t n_layers) {
   const int64_t end = chunk_->step.n_layers + n_layers;
   const bool is_end = end == model_.spec().n_layers;
   const Stopwatch stopwatch;
-  if (!advance(answers, chunk_->step.n_layers)) return;
+  bool succeeds = advance(answers, chunk_->step.n_layers);
+  if (!succeeds) answers = {};  // they have their tokens
 
   Pass chunk = *std::exchange(chunk_, std::nullopt);
   Pass both = join(answers, chunk);
   const Stopwatch together;
-  if (is_end) {
-    evaluate(both.items, &both.step);
-  } else if (!advance(both, end)) {
-    return;
-  }
+  const bool goes_on = is_end ? evaluate(both.items, &both.step) : advance(both, end);
   const double seconds = together.seconds();
+  if (!goes_on) return;
   speed_.learn_prompts(seconds, chunk.n_tokens(), n_layers);
 
   if (!is_end) {
@@ -190,10 +198,10 @@ void Scheduler::evaluate_beside(Pass answers, int64_t n_layers) {
     answers.step = {end, {stream.begin(), first_of_chunk}};
     chunk.step = {end, {first_of_chunk, stream.end()}};
     chunk_ = std::move(chunk);
-    evaluate(answers.items, &answers.step);
+    succeeds &= evaluate(answers.items, &answers.step);
   }
   const int64_t n_others = model_.spec().n_layers - n_layers;
-  if (!answers.items.empty() && n_others > 0)
+  if (succeeds && !answers.items.empty() && n_others > 0)
     speed_.learn_answers_beside(stopwatch.seconds() - seconds, n_others);
 }
 
@@ -202,12 +210,19 @@ bool Scheduler::is_in_chunk(const Task& task) const {
                                        [&](const Item& item) { return item.task.get() == &task; });
 }
 
-void Scheduler::drop_chunk_with(const Task& task) {
+// The others go on: no row of the residual stream depends on another sequence.
+void Scheduler::leave_chunk(const Task& task) {
   if (!is_in_chunk(task)) return;
-  for (const Item& item : chunk_->items) {
-    if (const auto id = item.task->sequence_) cache_->truncate(*id, cache_->length(*id));
-  }
-  chunk_.reset();
+  const int64_t d_model = model_.spec().d_model;
+  std::vector<float>& stream = chunk_->step.stream;
+  auto rows = stream.begin();
+  auto item = chunk_->items.begin();
+  for (; item->task.get() != &task; ++item)
+    if (!stream.empty()) rows += item->n_tokens * d_model;
+  if (!stream.empty()) stream.erase(rows, rows + item->n_tokens * d_model);
+  chunk_->items.erase(item);
+  if (chunk_->items.empty()) chunk_.reset();
+  if (task.sequence_) cache_->truncate(*task.sequence_, cache_->length(*task.sequence_));
 }
 
 }  // namespace limpid

@@ -25,37 +25,43 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void StepSpeed::learn_answers(double seconds) { follow(answer_seconds_, seconds); }
+// Beside a prompt the answers take longer than usual, where its memory drives the weights out of
+// the caches, but hardly more than twice as long. The two averages are learned at different times,
+// with more or fewer answers, so the newer one corrects the older one.
+void StepSpeed::learn_answers(double seconds) {
+  follow(answer_seconds_, seconds);
+  answer_seconds_beside_ =
+      std::clamp(answer_seconds_beside_, answer_seconds_, kMostTimes * answer_seconds_);
+}
 
 void StepSpeed::learn_answers_beside(double seconds, int64_t n_layers) {
-  follow(answer_layer_seconds_, seconds / static_cast<double>(n_layers));
+  follow(answer_seconds_beside_, seconds * n_layers_ / static_cast<double>(n_layers));
+  answer_seconds_ =
+      std::clamp(answer_seconds_, answer_seconds_beside_ / kMostTimes, answer_seconds_beside_);
 }
 
 void StepSpeed::learn_prompts(double seconds, int64_t n_tokens, int64_t n_layers) {
   follow(token_layer_seconds_, seconds / static_cast<double>(n_tokens * n_layers));
 }
 
-// More than usual, where the memory that a chunk needs drives the weights out of the caches.
-double StepSpeed::answer_seconds_beside() const {
-  return answer_layer_seconds_ > 0 ? n_layers_ * answer_layer_seconds_ : answer_seconds_;
-}
+double StepSpeed::share_of_layers() const { return std::max(kShareOfLayers, 1 / n_layers_); }
 
 double StepSpeed::chunk_tokens(double factor, int64_t n_waiting) const {
   const double tick = factor * answer_seconds_;
   const auto all = static_cast<double>(n_waiting);
   if (tick <= 0 || all * n_layers_ * token_layer_seconds_ <= tick) return all;
-  const double shared = tick - (1 - kShareOfLayers) * answer_seconds_beside();
-  return shared / (kShareOfLayers * n_layers_ * token_layer_seconds_);
+  const double shared = tick - (1 - share_of_layers()) * answer_seconds_beside_;
+  return shared / (share_of_layers() * n_layers_ * token_layer_seconds_);
 }
 
 // A tick of L shared layers takes
-//   L * n_tokens * token_layer_seconds + (n_layers - L) * answer_layer_seconds.
+//   L * n_tokens * token_layer_seconds + (1 - L / n_layers) * answer_seconds_beside.
 double StepSpeed::layers_of_tick(double factor, int64_t n_tokens) const {
   const double tick = factor * answer_seconds_;
   const double more =
-      static_cast<double>(n_tokens) * token_layer_seconds_ - answer_seconds_beside() / n_layers_;
+      static_cast<double>(n_tokens) * token_layer_seconds_ - answer_seconds_beside_ / n_layers_;
   if (tick <= 0 || more <= 0) return kUnbounded;
-  return (tick - answer_seconds_beside()) / more;
+  return (tick - answer_seconds_beside_) / more;
 }
 
 }  // namespace limpid

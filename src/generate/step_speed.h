@@ -21,19 +21,19 @@ class StepSpeed {
 
   // How many tokens of `n_waiting` should be the next chunk, where a tick may take `factor` times
   // as long as one without prompts: all if one tick is enough, or else as many as pass through a
-  // third of the layers in a tick.
+  // third of the layers in a tick, or through one layer.
   double chunk_tokens(double factor, int64_t n_waiting) const;
   // How many layers of a chunk fit in such a tick.
   double layers_of_tick(double factor, int64_t n_tokens) const;
 
  private:
-  double answer_seconds_beside() const;
+  double share_of_layers() const;
 
   double n_layers_;
   // Moving averages; 0: not known.
   double answer_seconds_ = 0;
-  double answer_layer_seconds_ = 0;  // beside prompts
-  double token_layer_seconds_ = 0;   // of a prompt
+  double answer_seconds_beside_ = 0;  // a prompt
+  double token_layer_seconds_ = 0;    // of a prompt
 };
 
 }  // namespace limpid

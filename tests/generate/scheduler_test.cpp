@@ -73,27 +73,54 @@ std::vector<std::vector<TokenId>> ids_alone(std::vector<Request> requests) {
   return ids;
 }
 
-// The bound of a tick where prompts pass through few layers of it.
-constexpr double kNoSlowdown = 1;
+// Each token takes long, so that prompts beside answers pass through one layer in a tick. Counts
+// the steps that begin after the first layer. Fails in steps of the token `fails_on`.
+class SlowExecutor final : public DelegatingExecutor {
+ public:
+  using DelegatingExecutor::DelegatingExecutor;
+  void begin_step() override {
+    if (std::ranges::count(inputs().token_ids, fails_on) > 0) throw ResourceError("a token");
+    DelegatingExecutor::begin_step();
+  }
+  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
+                       int64_t layer, const AttentionShape& shape) override {
+    std::this_thread::sleep_for(std::chrono::microseconds(20) * q.rows());
+    return DelegatingExecutor::attention(q, k, v, kv, layer, shape);
+  }
+  Activation write(std::span<const float> values, int64_t rows, int64_t cols) override {
+    ++n_continued;
+    return DelegatingExecutor::write(values, rows, cols);
+  }
+  int64_t n_continued = 0;
+  TokenId fails_on = -1;
+};
 
-class SchedulerTest : public ::testing::TestWithParam<std::tuple<int64_t, double>> {};
+struct SlowEngine {
+  SlowExecutor* executor = nullptr;
+  std::shared_ptr<Engine> engine =
+      Engine::open(testing::write_tiny_model(TempFolder()), {}, [this](auto inner) {
+        auto slow = std::make_unique<SlowExecutor>(std::move(inner));
+        executor = slow.get();
+        return slow;
+      });
+};
+
+class SchedulerTest : public ::testing::TestWithParam<int64_t> {};
 // Room for all, for some (the others wait and are preempted), and for hardly more than one.
-INSTANTIATE_TEST_SUITE_P(Positions, SchedulerTest,
-                         ::testing::Combine(::testing::Values(20000, 1000, 400),
-                                            ::testing::Values(4, kNoSlowdown)));
+INSTANTIATE_TEST_SUITE_P(Positions, SchedulerTest, ::testing::Values(20000, 1000, 400));
 
 TEST_P(SchedulerTest, ARequestIsAnsweredAsIfItWereAlone) {
   auto requests = many_requests(32);
   const auto expected = ids_alone(requests);
-  const auto model = open_tiny();
-  Engine& engine = *engine_of(model);
-  const auto& [n_positions, most_slowdown] = GetParam();
-  engine.scheduler().reserve(n_positions);
-  engine.scheduler().set_limits(INT64_MAX, most_slowdown);
+  const SlowEngine slow;
+  Engine& engine = *slow.engine;
+  engine.scheduler().reserve(GetParam());
   for (int round = 0; round < 2; ++round) {  // the second time, prefixes are in the cache
     for (size_t i = 0; i < requests.size(); ++i) {
       submit(engine, requests[i]);
-      if (i % 3 == 0) engine.scheduler().tick();
+      // After the first prompt, a tick without prompts tells how long an answer takes.
+      for (int tick = 0; tick < (i == 0 ? 3 : i % 3 == 0 ? 1 : 0); ++tick)
+        engine.scheduler().tick();
     }
     finish(engine);
     for (size_t i = 0; i < requests.size(); ++i) {
@@ -106,7 +133,8 @@ TEST_P(SchedulerTest, ARequestIsAnsweredAsIfItWereAlone) {
   const auto usage = engine.scheduler().usage();
   EXPECT_EQ(usage.n_free_blocks, usage.n_blocks);
   EXPECT_EQ(usage.n_running + usage.n_waiting, 0);
-  EXPECT_EQ(usage.n_preempted > 0, n_positions <= 1000);
+  EXPECT_EQ(usage.n_preempted > 0, GetParam() <= 1000);
+  EXPECT_GT(slow.executor->n_continued, 0);
 }
 
 // Its cache is copied when it grows, as that of a GPU is. A block takes 100 bytes.
@@ -150,13 +178,13 @@ class UnansweredPrompt final : public Task {
   void on_stop(std::exception_ptr) override {}
 };
 
-// While others generate, a tick evaluates at least one layer of two prompt tokens. They belong to
-// another prompt each time, so none waits until the ones before it are complete.
+// While others generate, a tick evaluates at least two prompt tokens. They belong to another prompt
+// each time, so none waits until the ones before it are complete.
 TEST(Scheduler, PromptsTakeTurnsWhereATickHasNoRoomForAll) {
   const auto model = open_tiny();
   Engine& engine = *engine_of(model);
   engine.scheduler().reserve(2000);
-  engine.scheduler().set_limits(100, kNoSlowdown);
+  engine.scheduler().set_limits(100, 1);  // prompts may not make a tick longer
   Request answer{"a prompt that tells how long its tokens take"};
   answer.options.n_predict = 100;
   answer.options.sampler.ignore_eos = true;
@@ -168,7 +196,7 @@ TEST(Scheduler, PromptsTakeTurnsWhereATickHasNoRoomForAll) {
     prompts.push_back(std::make_shared<UnansweredPrompt>(id));
     engine.scheduler().submit(prompts.back());
   }
-  for (int i = 0; i < 40; ++i) engine.scheduler().tick();
+  for (int i = 0; i < 20; ++i) engine.scheduler().tick();
   const auto [least, most] = std::ranges::minmax(prompts, {}, &UnansweredPrompt::n_done);
   EXPECT_GE(least->n_done(), 8);
   EXPECT_LE(most->n_done(), least->n_done() + 4);
@@ -176,46 +204,49 @@ TEST(Scheduler, PromptsTakeTurnsWhereATickHasNoRoomForAll) {
   finish(engine);
 }
 
-// Fails in the steps of a token.
-class FailsOn final : public DelegatingExecutor {
- public:
-  FailsOn(std::unique_ptr<Executor> inner, TokenId token)
-      : DelegatingExecutor(std::move(inner)), token_(token) {}
-  void begin_step() override {
-    if (std::ranges::count(inputs().token_ids, token_) > 0) throw ResourceError("token");
-    DelegatingExecutor::begin_step();
-  }
-
- private:
-  TokenId token_;
-};
-
 // Some layers of a chunk are evaluated when a prompt of it fails or is cancelled.
 TEST(Scheduler, TheEndOfAPromptDoesNotHarmTheOthersOfItsChunk) {
-  const TempFolder folder;
-  const std::shared_ptr<Engine> engine =
-      Engine::open(testing::write_tiny_model(folder), {}, [](std::unique_ptr<Executor> inner) {
-        return std::make_unique<FailsOn>(std::move(inner), '#');
-      });
-  engine->scheduler().reserve(4000);
-  engine->scheduler().set_limits(INT64_MAX, kNoSlowdown);
+  const SlowEngine slow;
+  Scheduler& scheduler = slow.engine->scheduler();
+  scheduler.reserve(4000);
   auto requests = many_requests(5);
   requests[3].options.cancel = CancelToken();
   for (size_t i = 1; i < requests.size(); ++i)
-    requests[i].prompt = std::string(60, 'a' + static_cast<char>(i));
+    requests[i].prompt = std::string(60, static_cast<char>('a' + i));
   const auto expected = ids_alone(requests);
   requests[2].prompt[40] = '#';
-  submit(*engine, requests[0]);
-  for (int i = 0; i < 5; ++i) engine->scheduler().tick();
-  for (size_t i = 1; i < requests.size(); ++i) submit(*engine, requests[i]);
-  for (int i = 0; i < 4; ++i) engine->scheduler().tick();
+  slow.executor->fails_on = '#';
+  submit(*slow.engine, requests[0]);
+  for (int i = 0; i < 5; ++i) scheduler.tick();
+  for (size_t i = 1; i < requests.size(); ++i) submit(*slow.engine, requests[i]);
+  while (slow.executor->n_continued < 3) scheduler.tick();
+  scheduler.tick();
   requests[3].options.cancel.cancel();
-  finish(*engine);
+  finish(*slow.engine);
   for (const size_t i : {0U, 1U, 4U}) EXPECT_EQ(requests[i].task->result().ids, expected[i]) << i;
   EXPECT_THROW(std::rethrow_exception(requests[2].error), ResourceError);
   EXPECT_EQ(requests[3].task->result().stop_reason, StopReason::kCancelled);
-  const auto usage = engine->scheduler().usage();
-  EXPECT_EQ(usage.n_free_blocks, usage.n_blocks);
+  EXPECT_EQ(scheduler.usage().n_free_blocks, scheduler.usage().n_blocks);
+}
+
+// The session takes the room of the second request, whose prompt was in a chunk with the others.
+TEST(Scheduler, TheOthersGoOnWhenAPromptLosesItsBlocks) {
+  const auto model = open_tiny();
+  Session session(model, {.n_ctx = 250});
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(3 * kKvBlock);
+  std::vector<Request> requests(2);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].prompt = std::string(2 * kKvBlock, static_cast<char>('p' + i));
+    requests[i].options.n_predict = kKvBlock - 1;
+    submit(engine, requests[i]);
+  }
+  GenerationOptions options;
+  options.n_predict = 2;
+  options.sampler.ignore_eos = true;
+  EXPECT_EQ(session.generate(std::string(240, 'z'), options).result().ids.size(), 2U);
+  finish(engine);
+  for (const Request& request : requests) EXPECT_EQ(request.error, nullptr);
 }
 
 // A server's thread sleeps when a tick returns false.

@@ -85,9 +85,25 @@ TEST(StepSpeed, AnswersThatTakeLongerBesideAPromptLeaveItLessTime) {
   EXPECT_NEAR(run_prompt(speed, 4, {.answers_beside = 2 * kAnswers}, 50).tick, 4, 0.32);
 }
 
-TEST(StepSpeed, WithoutTimeAPromptStillMakesProgress) {
+TEST(StepSpeed, WithoutTimeAChunkIsSmall) {
+  EXPECT_LE(with_usual_ticks().chunk_tokens(1, kMost), 4);
+}
+
+// More answers go on while prompts come in all the time, or fewer.
+TEST(StepSpeed, FollowsTheNumberOfAnswers) {
   StepSpeed speed = with_usual_ticks();
-  EXPECT_LE(run_prompt(speed, 1, {}, 20).tick, 1.1);
+  const double tokens = run_prompt(speed, 4, {}, 50).tokens;
+  const Machine of_many{.answers_beside = 10 * kAnswers, .shared_layer = 5e-4};
+  EXPECT_GT(run_prompt(speed, 4, of_many, 50).tokens, tokens);
+  for (int i = 0; i < 20; ++i) speed.learn_answers(kAnswers);
+  EXPECT_NEAR(run_prompt(speed, 4, {}, 50).tokens, tokens, 2);
+}
+
+TEST(StepSpeed, AModelOfOneLayerKeepsTheBound) {
+  StepSpeed speed(1);
+  speed.learn_answers(1);
+  speed.learn_prompts(kMost, kMost, 1);
+  EXPECT_NEAR(speed.chunk_tokens(4, kMost), 4, 1e-9);
 }
 
 // While a prompt comes in, no tick is without a prompt, so a wrong length would stay.
