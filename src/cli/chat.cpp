@@ -197,7 +197,7 @@ RemoteServer remote_server(const ChatFlags& values) {
 
 // The server's only model, unless -m names one.
 std::string remote_model(const ChatFlags& values, const RemoteServer& server) {
-  if (is_given(*find_option(*values.app, "-m"))) return values.model.model;
+  if (is_given(*values.app, "-m")) return values.model.model;
   const std::vector<std::string> names = models_of(server);
   LIMPID_CHECK(ArgumentError, names.size() == 1, "{} has {} models; name one with -m{}{}",
                server.url, names.size(), names.empty() ? "" : ": ", fmt::join(names, ", "));
@@ -218,8 +218,7 @@ Introduced remote_partner(const ChatFlags& values, const std::optional<std::stri
 // Of the options that open a model, only its name and -v mean something for a server, and a key
 // means something for a server only.
 void check_options(const ChatFlags& values) {
-  LIMPID_CHECK(ArgumentError,
-               !values.server.empty() || !is_given(*find_option(*values.app, "--api-key")),
+  LIMPID_CHECK(ArgumentError, !values.server.empty() || !is_given(*values.app, "--api-key"),
                "--api-key is for a server; name it with --connect");
   if (values.server.empty()) return;
   for (const CLI::Option* option : values.app->get_options()) {
@@ -230,7 +229,7 @@ void check_options(const ChatFlags& values) {
                                 ? name != "-m" && name != "-v"
                                 : std::ranges::count(kOfItsAnswers, name) > 0;
     const auto is_long = [](const std::string& other) { return other.starts_with("--"); };
-    LIMPID_CHECK(ArgumentError, !is_refused || !is_given(*option),
+    LIMPID_CHECK(ArgumentError, !is_refused || !is_given(*values.app, name),
                  "{} is for a model in this process; with --connect the server decides",
                  *std::ranges::find_if(names, is_long));
   }

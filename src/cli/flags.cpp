@@ -167,6 +167,12 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
     // An option takes the next word as its value, whatever the word looks like. A switch takes a
     // value only after '='.
     prepared.words.push_back(name_for_parser(name));
+    if (value && option->get_expected_max() == 0) {  // CLI11 has other words, and fails at some
+      bool is_on = false;
+      const std::string problem = read_value(*value, {}, is_on);
+      LIMPID_CHECK(ArgumentError, problem.empty(), "{}: {}", name, problem);
+      value = is_on ? "true" : "false";
+    }
     if (value && wants_value) prepared.words.push_back(*value);
     if (value && !wants_value) prepared.words.back() += "=" + *value;
   }
@@ -174,11 +180,23 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
 }
 
 // Whether the environment turns a switch off by llama.cpp's other name, LLAMA_ARG_NO_… in the place
-// of LLAMA_ARG_…: it reads one for each switch that has a negation, whatever the value.
+// of LLAMA_ARG_…: it reads one for each switch that has a negation, whatever the value, and
+// prefers it.
 bool is_off_in_environment(std::string_view declaration, std::string_view env) {
   constexpr std::string_view kBegin = "LLAMA_ARG_";
   return declaration.find('!') != declaration.npos && env.starts_with(kBegin) &&
          !environment(fmt::format("{}NO_{}", kBegin, env.substr(kBegin.size())).c_str()).empty();
+}
+
+// Whether an option on the command line precedes this one, which is in the environment. Also takes
+// those options off CLI11's list of excluded ones: CLI11 would refuse both on one command line.
+bool is_preceded(const CLI::App& app, CLI::Option* option) {
+  const auto is_on_line = [&](const CLI::Option* each) {
+    return std::ranges::count(app.parse_order(), each) > 0;
+  };
+  const auto others = option->get_excludes();
+  for (CLI::Option* other : others) option->remove_excludes(other);
+  return !is_on_line(option) && std::ranges::any_of(others, is_on_line);
 }
 
 // The option as the user gave it: by one of its names, or in the environment.
@@ -232,6 +250,15 @@ std::string read_value(const std::string& text, const Range& /*range*/, std::str
   return value = text, "";
 }
 
+std::string read_value(const std::string& text, const Range& /*range*/, bool& value) {
+  constexpr std::string_view kOn[] = {"on", "1", "true", "enabled", "enable", "yes"};
+  constexpr std::string_view kOff[] = {"off", "0", "false", "disabled", "disable", "no"};
+  const std::string word = CLI::detail::to_lower(text);
+  value = std::ranges::count(kOn, word) > 0;
+  if (value || std::ranges::count(kOff, word) > 0) return "";
+  return fmt::format("'{}' is neither on nor off", text);
+}
+
 std::string read_value(const std::string& text, const Range& /*range*/,
                        std::vector<std::string>& value) {
   return value.push_back(text), "";
@@ -243,8 +270,9 @@ CLI::Option* add_list(CLI::App& app, std::string_view text,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env) {
   const Declaration declaration(text);
-  const CLI::callback_t callback = [name = declaration.first_name,
+  const CLI::callback_t callback = [&app, name = declaration.first_name,
                                     read = std::move(read)](const CLI::results_t& texts) {
+    if (is_preceded(app, find_option(app, name))) return true;
     for (const std::string& each : texts) {
       const std::string problem = read(each);
       if (!problem.empty()) throw BadValue{name, problem};
@@ -266,15 +294,22 @@ CLI::Option* take_all_left(CLI::Option* option) {
   return option->allow_extra_args(option->get_positional());
 }
 
-CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
+// The texts are those of the environment, or what prepare() made of others.
+CLI::Option* add_switch(CLI::App& app, std::string_view text, bool& value, std::string help,
                         std::string_view env) {
-  if (is_off_in_environment(declaration, env)) value = false;
-  // CLI11 has its own words for "true"; the environment of llama.cpp also says "enabled".
-  using Words = std::map<std::string, std::string>;
-  const CLI::Transformer words(Words{{"enabled", "true"}, {"disabled", "false"}});
-  return app.add_flag(Declaration(declaration).names, value, std::move(help))
+  const Declaration declaration(text);
+  const bool is_off = is_off_in_environment(text, env);
+  if (is_off) value = false;
+  const auto read = [&app, name = declaration.first_name, is_off](const std::string& word) {
+    bool is_on = false;
+    if (is_off && !is_given(app, name)) return "false";
+    const std::string problem = read_value(word, {}, is_on);
+    if (!problem.empty()) throw BadValue{name, problem};
+    return is_on ? "true" : "false";
+  };
+  return app.add_flag(declaration.names, value, std::move(help))
       ->type_name("")
-      ->transform(words.description(""))
+      ->transform(read)
       ->envname(std::string(env));
 }
 
@@ -293,9 +328,25 @@ CLI::Option* find_option(const CLI::App& app, std::string_view name) {
   return const_cast<CLI::App&>(app).get_option_no_throw(name_for_parser(name));
 }
 
-bool is_given(const CLI::Option& option) {
-  if (option.count() == 0 || option.get_envname().empty()) return option.count() > 0;
-  return option.results() != CLI::results_t{environment(option.get_envname().c_str())};
+// CLI11 keeps the list, as options that exclude each other: there both options of a pair, here only
+// `other`, unless it precedes `option` too.
+void precedes(const CLI::App& app, std::string_view option, std::string_view other) {
+  CLI::Option* first = find_option(app, option);
+  CLI::Option* second = find_option(app, other);
+  const bool is_mutual = first->get_excludes().contains(second);
+  second->excludes(first);
+  if (!is_mutual) first->remove_excludes(second);
+}
+
+bool is_given(const CLI::App& app, std::string_view name) {
+  return std::ranges::count(app.parse_order(), find_option(app, name)) > 0;
+}
+
+std::string with_variable(const CLI::App& app, const std::string& message) {
+  const std::string name = message.substr(0, message.find_first_of(" :"));
+  const CLI::Option* option = name.starts_with('-') ? find_option(app, name) : nullptr;
+  if (option == nullptr || option->count() == 0 || is_given(app, name)) return message;
+  return "$" + option->get_envname() + message.substr(name.size());
 }
 
 std::string environment(const char* name) {

@@ -37,6 +37,8 @@ struct Range {
 template <typename Number>
 std::string read_value(const std::string& text, const Range& range, Number& value);
 std::string read_value(const std::string& text, const Range& range, std::string& value);
+// "on", "1", … or "off", "0", …, as llama-server reads its environment.
+std::string read_value(const std::string& text, const Range& range, bool& value);
 std::string read_value(const std::string& text, const Range& range,
                        std::vector<std::string>& value);
 template <typename T>
@@ -95,8 +97,17 @@ void needs(CLI::Option* option, CLI::Option* other);
 // The option of that name ("-c", "--ctx-size"), or null.
 CLI::Option* find_option(const CLI::App& app, std::string_view name);
 
-// Whether the option is on the command line, and its value not only in the environment.
-bool is_given(const CLI::Option& option);
+// An option on the command line precedes its own variable in the environment; this one also that of
+// `other`, an option with a value, which then is not read.
+void precedes(const CLI::App& app, std::string_view option, std::string_view other);
+
+// Whether the option is on the command line, and not only in the environment. Known while parse()
+// reads values, and after it.
+bool is_given(const CLI::App& app, std::string_view name);
+
+// The message of an error that was found after parse(). If it begins with an option that only the
+// environment gives, it gets the variable's name: "-np 0: …" becomes "$LLAMA_ARG_N_PARALLEL 0: …".
+std::string with_variable(const CLI::App& app, const std::string& message);
 
 // The value of an environment variable; "" where it is not set.
 std::string environment(const char* name);

@@ -22,7 +22,6 @@ namespace limpid::cli {
 namespace {
 
 struct InspectFlags {
-  const CLI::App* app = nullptr;
   ModelFlags model;
   bool json = false;
   std::string rope_svg;
@@ -36,7 +35,6 @@ constexpr int kSingularValues = 3;       // of a tensor, in text
 constexpr int kDrawnSingularValues = 6;  // of the 8 vectors of the iteration, the last are rough
 
 void declare(CLI::App& app, InspectFlags& values) {
-  values.app = &app;
   add_switch(app, "--json", values.json, "everything, arrays in full");
   add_switch(app, "--plan", values.plan,
              "which layers would lie on which device, bytes of each, expected tokens a second");
@@ -53,15 +51,7 @@ void declare(CLI::App& app, InspectFlags& values) {
                    "the other checkpoint as dashes; - is standard output"),
         weights);
   declare_model(app, values.model);
-}
-
-// Whether --config is alone on the command line: it then names the model, even if the environment
-// names one too.
-bool is_configuration_alone(const InspectFlags& values) {
-  const auto is_chosen = [&](const char* name) {
-    return is_given(*find_option(*values.app, name));
-  };
-  return !values.model.options.config.empty() && !is_chosen("-m") && !is_chosen("-hf");
+  for (const char* source : {"-m", "-hf"}) precedes(app, "--config", source);
 }
 
 // The model as a run with these options would have it: names, types and shapes. --config alone
@@ -87,7 +77,8 @@ void run(const InspectFlags& values) {
   const auto print = [&](const Json& report, const auto& to_text) {
     write_out(values.json ? dump_json(report, 2) + "\n" : to_text(report));
   };
-  const bool is_configuration = is_configuration_alone(values);
+  const bool is_configuration = model.model.empty() && model.repository.empty() &&
+                                !model.options.config.empty();  // which then names the model
   LIMPID_CHECK(ArgumentError,
                !values.weights || (!is_configuration && model.options.quantize.empty()),
                "--weights reads the weights of a file as they are: give -m, without --quantize");

@@ -54,7 +54,11 @@ int run(const Command& command, const Arguments& arguments) {
     return kExitOk;
   }
   parse(*declared.app, command.name(), arguments);
-  return declared.run();
+  try {
+    return declared.run();
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(with_variable(*declared.app, error.what()));
+  }
 }
 
 // The first word must be a command. Otherwise the error depends on the word: a file, an option, or

@@ -5,7 +5,10 @@
 // defaults are also the program's. ModelFlags adds only what the library does not have.
 #include "cli/options.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -15,7 +18,6 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/sampler_settings.h"
-#include "generate/engine.h"
 #include "layouts/lora_adapter.h"
 #include "quantize/file_type.h"
 #include "train/run_folder.h"
@@ -51,6 +53,8 @@ static std::string read_value(const std::string& text, const Range& /*range*/,
 
 namespace {
 
+constexpr std::array<std::string_view, 4> kDevices = {"cpu", "opencl", "cuda", "reference"};
+
 // Reads "a:0.5,b:2" into the form of --lora: "a=0.5", "b=2". Returns the problem, or "".
 std::string read_scaled_adapters(std::string_view list, std::vector<std::string>& adapters) {
   for (const std::string& entry : split_full_list(list, "--lora-scaled")) {
@@ -77,17 +81,6 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   return "";
 }
 
-// Reads -hf. A model on the command line takes precedence over a repository in the environment.
-// Returns the problem, or "".
-std::string read_repository(const CLI::App& app, const std::string& text, bool has_one_model,
-                            std::string& repository) {
-  const bool has_model = is_given(*find_option(app, "-m"));
-  const bool is_chosen = is_given(*find_option(app, "-hf"));
-  if (has_model && is_chosen && has_one_model) return "-m names a model too; give one of them";
-  if (is_chosen || !has_model) repository = text;
-  return "";
-}
-
 // -m sets `model`: one name, or several.
 template <typename Model>
 void declare_sources(CLI::App& app, ModelFlags& values, Model& model, std::string help) {
@@ -96,8 +89,10 @@ void declare_sources(CLI::App& app, ModelFlags& values, Model& model, std::strin
              "LLAMA_ARG_MODEL");
   CLI::Option* repository = add_list(
       app, "-hf,-hfr,--hf-repo REPO",
-      [&](const std::string& text) {
-        return read_repository(app, text, std::is_same_v<Model, std::string>, values.repository);
+      [&](const std::string& text) -> std::string {
+        const bool takes_one = std::is_same_v<Model, std::string>;
+        if (takes_one && is_given(app, "-m")) return "-m names a model too; give one of them";
+        return values.repository = text, "";
       },
       "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the first "
       "time; after a colon the type of its .gguf (q4_k_m)",
@@ -105,6 +100,8 @@ void declare_sources(CLI::App& app, ModelFlags& values, Model& model, std::strin
   needs(add_option(app, "-hff,--hf-file NAME", values.repository_file,
                    "with -hf: the .gguf file to use", "LLAMA_ARG_HF_FILE"),
         repository);
+  precedes(app, "-m", "-hf");
+  precedes(app, "-hf", "-m");
   add_switch(app, "--offline", values.is_offline,
              "with -hf: use what was fetched before, and no network", "LLAMA_ARG_OFFLINE");
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,
@@ -132,7 +129,8 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
-  add_choice(app, "-dev,--device NAME", options.device, {"cpu", "opencl", "cuda", "reference"},
+  precedes(app, "-t", "-tb");
+  add_choice(app, "-dev,--device NAME", options.device, {kDevices.begin(), kDevices.end()},
              "what computes: cpu, opencl, cuda (opencl:1 for the second one; limpid devices "
              "lists them), or reference, which is slow and defines every op (cpu)",
              "LLAMA_ARG_DEVICE");
@@ -214,8 +212,13 @@ OpenOptions to_open_options(const ModelFlags& values) {
       ArgumentError, values.n_threads_batch <= 0 || values.n_threads_batch == options.n_threads,
       "-tb {}: prompts run on as many threads as generation; set -t to it, or leave it out",
       values.n_threads_batch);
-  cache_dtype(options.cache_type_k);  // throws for another
-  cache_dtype(options.cache_type_v);
+  for (const auto& [name, type] :
+       {std::pair("-ctk", options.cache_type_k), std::pair("-ctv", options.cache_type_v)})
+    LIMPID_CHECK(ArgumentError, type == "f16" || type == "f32", "{} {}: choose f16 or f32", name,
+                 type);
+  const std::string device = options.device.substr(0, options.device.find(':'));
+  LIMPID_CHECK(ArgumentError, std::ranges::count(kDevices, device) > 0, "--device {}: choose {}",
+               options.device, fmt::join(kDevices, ", "));
   const bool on_gpu =
       (options.device != "cpu" && options.device != "reference") || options.gpu_layers > 0;
   options.n_batch = std::min(options.n_batch, values.n_ubatch > 0 ? values.n_ubatch

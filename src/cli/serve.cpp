@@ -122,7 +122,7 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   service.n_positions = cache_positions(values, model.memory_plan(), n_models);
   auto served = make_served_model(std::move(model), offered.name, std::move(defaults), service,
                                   std::move(adapters), chat_template.empty());
-  served->thinks = values.reasoning != "off";
+  served->thinks = values.thinks;
   served->pooling = values.pooling.empty() ? model_pooling(served->engine().checkpoint())
                                            : pooling_named(values.pooling).value();
   served->probe = probe;
@@ -234,9 +234,6 @@ void log_prompt(const std::string& model, const std::string& prompt) {
 }
 
 void check_flags(const ServeFlags& values) {
-  LIMPID_CHECK(ArgumentError,
-               values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",
-               "--reasoning {}: give on, off or auto", values.reasoning);
   LIMPID_CHECK(ArgumentError, values.pooling.empty() || pooling_named(values.pooling).has_value(),
                "--pooling {}: give mean, last or cls", values.pooling);
   LIMPID_CHECK(ArgumentError, values.n_parallel != 0,

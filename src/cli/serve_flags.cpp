@@ -63,21 +63,19 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "a Jinja template in place of the model's own, or the name of a format: " +
                  built_in_template_names(),
              "LLAMA_ARG_CHAT_TEMPLATE");
+  add_option(app, "--chat-template-file FILE", values.template_file, "a file with such a template",
+             "LLAMA_ARG_CHAT_TEMPLATE_FILE");
+  precedes(app, "--chat-template", "--chat-template-file");
   add_list(
-      app, "--chat-template-file FILE",
-      [&](const std::string& text) {  // a template on the command line precedes the environment
-        const auto on_command_line = [&](const char* name) {
-          return is_given(*find_option(app, name));
-        };
-        if (on_command_line("--chat-template-file") || !on_command_line("--chat-template"))
-          values.template_file = text;
-        return std::string();
+      app, "-rea,--reasoning MODE",
+      [&](const std::string& text) -> std::string {
+        values.thinks = text == "auto" || text == "-1";
+        if (values.thinks || read_value(text, {}, values.thinks).empty()) return "";
+        return fmt::format("'{}' is not on, off or auto", text);
       },
-      "a file with such a template", "LLAMA_ARG_CHAT_TEMPLATE_FILE");
-  add_option(app, "-rea,--reasoning MODE", values.reasoning,
-             "on, off or auto: the value of enable_thinking in templates; auto is on, and a "
-             "request may say otherwise (auto)",
-             "LLAMA_ARG_REASONING");
+      "on, off or auto: the value of enable_thinking in templates; auto is on, and a request may "
+      "say otherwise (auto)",
+      "LLAMA_ARG_REASONING");
   add_choice(app, "--pooling NAME", values.pooling, {"mean", "last", "cls"},
              "how the vectors of a text's tokens become its embedding, unless a request says "
              "otherwise: their mean, the last one, or the first one, cls (the model's own, or "
@@ -116,6 +114,10 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
   declare_http(app, values);
   declare_models(app, values.model, values.offer.models);
   declare_offer(app, values.offer);
+  for (const char* source : {"-m", "-hf"}) {
+    precedes(app, source, "--models-dir");
+    precedes(app, "--models-dir", source);
+  }
   declare_generation(app, values.generation);
 }
 

@@ -28,7 +28,7 @@ struct ServeFlags {
   std::vector<std::string> keys;
   std::string key_file;
   bool is_unified = false;
-  std::string reasoning = "auto";
+  bool thinks = true;
   std::string pooling;
   int64_t cache_ram = -1;  // ignored
   std::string chat_template;

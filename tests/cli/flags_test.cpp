@@ -39,6 +39,7 @@ std::string parse(Values& values, const Arguments& arguments) {
   add_switch(app, "-st,--single-turn", values.single_turn, "once");
   add_switch(app, "--shift,!--no-shift", values.shift, "shift", "LIMPID_TEST_SHIFT");
   may_lack_value(add_option(app, "--special [LIST]", values.special, "special"));
+  precedes(app, "--temp", "-n");
   try {
     cli::parse(app, "say", arguments);
   } catch (const ArgumentError& error) {
@@ -166,7 +167,28 @@ TEST(Flags, WrongValuesAreErrors) {
   EXPECT_EQ(parse(values, {"-n"}), "-n needs a value");
   EXPECT_EQ(parse(values, {"a.gguf", "b.gguf"}),
             "unexpected argument 'b.gguf': text goes after -p, in quotes (limpid say --help)");
-  EXPECT_NE(parse(values, {"--single-turn=maybe"}), "");
+  for (const char* option : {"--single-turn", "--no-shift"}) {
+    for (const char* text : {"maybe", "99999999999999999999", "1x", ""})
+      EXPECT_EQ(parse(values, {fmt::format("{}={}", option, text)}),
+                fmt::format("{}: '{}' is neither on nor off", option, text));
+  }
+}
+
+TEST(Flags, SwitchesHaveTheWordsOfLlamaServer) {
+  for (const char* on : {"on", "1", "true", "enabled", "ENABLED"}) {
+    Values values;
+    EXPECT_EQ(parse(values, {fmt::format("--shift={}", on)}), "");
+    EXPECT_TRUE(values.shift) << on;
+    EXPECT_EQ(parse(values, {fmt::format("--no-shift={}", on)}), "");
+    EXPECT_FALSE(values.shift) << on;
+  }
+  for (const char* off : {"off", "0", "false", "disabled"}) {
+    Values values;
+    EXPECT_EQ(parse(values, {fmt::format("--no-shift={}", off)}), "");
+    EXPECT_TRUE(values.shift) << off;
+    EXPECT_EQ(parse(values, {fmt::format("--shift={}", off)}), "");
+    EXPECT_FALSE(values.shift) << off;
+  }
 }
 
 TEST(Flags, ANumberTooSmallForItsTypeIsZero) {
@@ -196,6 +218,24 @@ TEST(Flags, AWrongValueOfTheEnvironmentNamesTheVariable) {
   const std::string message = parse(values, {});
   unsetenv("LIMPID_TEST_COUNT");
   EXPECT_EQ(message, "$LIMPID_TEST_COUNT: 'big' is not a whole number");
+  setenv("LIMPID_TEST_SHIFT", "12abc", 1);
+  EXPECT_EQ(parse(values, {}), "$LIMPID_TEST_SHIFT: '12abc' is neither on nor off");
+  unsetenv("LIMPID_TEST_SHIFT");
+}
+
+// As in llama-server.
+TEST(Flags, AVariableThatTurnsOffIsPreferred) {
+  setenv("LLAMA_ARG_TEST_SHIFT", "1", 1);
+  setenv("LLAMA_ARG_NO_TEST_SHIFT", "1", 1);
+  for (const bool is_given : {false, true}) {
+    CLI::App app;
+    bool shift = true;
+    add_switch(app, "--shift,!--no-shift", shift, "shift", "LLAMA_ARG_TEST_SHIFT");
+    cli::parse(app, "say", is_given ? Arguments{"--shift"} : Arguments{});
+    EXPECT_EQ(shift, is_given);
+  }
+  unsetenv("LLAMA_ARG_TEST_SHIFT");
+  unsetenv("LLAMA_ARG_NO_TEST_SHIFT");
 }
 
 TEST(Flags, CommandLineBeatsEnvironment) {
@@ -211,6 +251,38 @@ TEST(Flags, CommandLineBeatsEnvironment) {
   EXPECT_TRUE(environment.shift);
   EXPECT_EQ(both.text, "given");
   EXPECT_FALSE(both.shift);
+}
+
+// --temp precedes -n here.
+TEST(Flags, AnOptionPrecedesTheVariableOfAnother) {
+  setenv("LIMPID_TEST_COUNT", "5", 1);
+  for (const auto& [arguments, count] : {std::pair<Arguments, int64_t>{{}, 5},
+                                         {{"--temp", "1"}, 0},
+                                         {{"--temp", "1", "-n", "5"}, 5},
+                                         {{"-n", "7"}, 7}}) {
+    Values values;
+    EXPECT_EQ(parse(values, arguments), "");
+    EXPECT_EQ(values.count, count);
+  }
+  Values values;
+  EXPECT_EQ(parse(values, {"--temp", "1", "a", "b"}),
+            "unexpected argument 'b': text goes after -p, in quotes (limpid say --help)");
+  unsetenv("LIMPID_TEST_COUNT");
+}
+
+TEST(Flags, WhatIsGivenMayEqualTheEnvironment) {
+  setenv("LIMPID_TEST_MODEL", "a", 1);
+  for (const auto& [arguments, is_given] :
+       {std::pair<Arguments, bool>{{}, false}, {{"-m", "a"}, true}, {{"a"}, true}}) {
+    CLI::App app;
+    std::string model;
+    add_option(app, "-m,--model,model FILE", model, "a model", "LIMPID_TEST_MODEL");
+    cli::parse(app, "say", arguments);
+    EXPECT_EQ(cli::is_given(app, "--model"), is_given);
+    EXPECT_EQ(with_variable(app, "-m a: no"), is_given ? "-m a: no" : "$LIMPID_TEST_MODEL a: no");
+    EXPECT_EQ(with_variable(app, "a is no model for -m"), "a is no model for -m");
+  }
+  unsetenv("LIMPID_TEST_MODEL");
 }
 
 TEST(Nearest, OnlyWhatIsNear) {

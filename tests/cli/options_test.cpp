@@ -153,14 +153,62 @@ TEST(ModelFlags, AModelAndARepositoryAreAMistakeOnTheCommandLineOnly) {
   ModelFlags values;
   EXPECT_EQ(open({"-hf", "a/b"}, values), "");
   EXPECT_EQ(values.repository, "a/b");
+  EXPECT_EQ(values.model, "");
+  setenv("LLAMA_ARG_HF_REPO", "c/d", 1);
+  EXPECT_EQ(open({}, values), "");
+  unsetenv("LLAMA_ARG_HF_REPO");
   unsetenv("LLAMA_ARG_MODEL");
+}
+
+TEST(ModelFlags, ThreadsOnTheCommandLinePrecedeThoseOfTheEnvironment) {
+  setenv("LLAMA_ARG_THREADS_BATCH", "4", 1);
+  ModelFlags values;
+  EXPECT_EQ(open({"-t", "2"}, values), "");
+  EXPECT_EQ(to_open_options(values).n_threads, 2);
+  EXPECT_EQ(open({"-t", "2", "-tb", "4"}, values), "");
+  EXPECT_THROW(to_open_options(values), ArgumentError);
+  unsetenv("LLAMA_ARG_THREADS_BATCH");
+}
+
+TEST(ServeFlags, ModelsOnTheCommandLinePrecedeThoseOfTheEnvironment) {
+  setenv("LLAMA_ARG_MODEL", "x.gguf", 1);
+  setenv("LLAMA_ARG_HF_REPO", "a/b", 1);
+  setenv("LLAMA_ARG_MODELS_DIR", "dir", 1);
+  const auto sources = [](const Arguments& arguments) {
+    ServeFlags values;
+    EXPECT_EQ(set(values, declare_serve, arguments), "");
+    return fmt::format("{} {} {}", values.offer.models.empty() ? "" : values.offer.models[0],
+                       values.model.repository, values.offer.folder);
+  };
+  EXPECT_EQ(sources({}), "x.gguf a/b dir");
+  EXPECT_EQ(sources({"-m", "y.gguf"}), "y.gguf  ");
+  EXPECT_EQ(sources({"-hf", "c/d"}), " c/d ");
+  EXPECT_EQ(sources({"--models-dir", "d"}), "  d");
+  EXPECT_EQ(sources({"-m", "y.gguf", "-hf", "c/d"}), "y.gguf c/d ");
+  for (const char* name : {"LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO", "LLAMA_ARG_MODELS_DIR"})
+    unsetenv(name);
+}
+
+TEST(ServeFlags, ReasoningHasTheWordsOfLlamaServer) {
+  ServeFlags values;
+  for (const char* text : {"off", "0", "false", "disabled"}) {
+    EXPECT_EQ(set(values, declare_serve, {"--reasoning", text}), "");
+    EXPECT_FALSE(values.thinks) << text;
+  }
+  for (const char* text : {"on", "1", "true", "enabled", "auto", "-1"}) {
+    EXPECT_EQ(set(values, declare_serve, {"--reasoning", text}), "");
+    EXPECT_TRUE(values.thinks) << text;
+  }
+  EXPECT_EQ(set(values, declare_serve, {"-rea", "maybe"}), "-rea: 'maybe' is not on, off or auto");
 }
 
 TEST(ServeFlags, ATemplateOnTheCommandLinePrecedesAFileOfTheEnvironment) {
   setenv("LLAMA_ARG_CHAT_TEMPLATE_FILE", "env.jinja", 1);
-  for (const auto& [arguments, file] : {std::pair<Arguments, std::string>{{}, "env.jinja"},
-                                        {{"--chat-template", "chatml"}, ""},
-                                        {{"--chat-template-file", "a.jinja"}, "a.jinja"}}) {
+  for (const auto& [arguments, file] :
+       {std::pair<Arguments, std::string>{{}, "env.jinja"},
+        {{"--chat-template", "chatml"}, ""},
+        {{"--chat-template-file", "a.jinja"}, "a.jinja"},
+        {{"--chat-template", "chatml", "--chat-template-file", "a.jinja"}, "a.jinja"}}) {
     ServeFlags values;
     EXPECT_EQ(set(values, declare_serve, arguments), "");
     EXPECT_EQ(values.template_file, file);

@@ -163,6 +163,13 @@ class Configurations(unittest.TestCase):
             with unittest.mock.patch.dict(os.environ, {name: value}):
                 self.assertEqual(output("inspect", "--config", "gpt2-xl"), expected)
 
+    def test_a_model_is_given_although_the_environment_names_it_too(self):
+        model = str(GOLDEN / "llama" / "mha_tied.gguf")
+        with unittest.mock.patch.dict(os.environ, LLAMA_ARG_MODEL=model):
+            code, _, err = output("inspect", "-m", model, "--config", "gpt2-xl")
+        self.assertEqual(code, 1)
+        self.assertIn("--config is for a bare state dictionary", err)
+
     def test_an_unknown_name_is_one_line(self):
         code, out, err = output("inspect", "--config", "llama-3-8")
         self.assertEqual((code, out), (1, ""))

@@ -105,7 +105,7 @@ class Environment(unittest.TestCase):
         with unittest.mock.patch.dict(os.environ, LLAMA_ARG_DEVICE="abacus"):
             code, _, errors = limpid_program.outcome(*asked)
         self.assertNotEqual(code, 0)
-        self.assertIn("abacus", errors)
+        self.assertIn("$LLAMA_ARG_DEVICE abacus: choose cpu", errors)
 
 
 class Addresses(unittest.TestCase):

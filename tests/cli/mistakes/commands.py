@@ -79,6 +79,18 @@ FLAGS = [
         "LLAMA_ARG_CTX_SIZE=big limpid run -m tiny.gguf -p hi",
         "$LLAMA_ARG_CTX_SIZE: 'big' is not a whole number",
     ),
+    Mistake(
+        "LLAMA_ARG_KV_UNIFIED=maybe limpid serve -m tiny.gguf",
+        "$LLAMA_ARG_KV_UNIFIED: 'maybe' is neither on nor off",
+    ),
+    Mistake(
+        "LLAMA_ARG_CACHE_TYPE_K=q8_0 limpid run -m tiny.gguf -p hi",
+        "$LLAMA_ARG_CACHE_TYPE_K q8_0: choose f16 or f32",
+    ),
+    Mistake(
+        "LLAMA_ARG_N_PARALLEL=0 limpid serve -m tiny.gguf",
+        "$LLAMA_ARG_N_PARALLEL 0: give 1 or more, or -1 for as many as the program chooses",
+    ),
     asking("--quantize q4km", f"unknown type 'q4km'; the types are {TYPES}"),
     asking(
         "--samplers 'top_k;tmep'",

@@ -227,8 +227,8 @@ UNSUPPORTED = [
         "products of bf16 are for the CPU, and 'opencl' computes in f32: name another device (--device), or use "
         "f32 (--products)",
     ),
-    asking("--device gpu", "unknown device `gpu`; there are cpu, opencl, cuda and reference"),
-    asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
+    asking("--device gpu", "--device gpu: choose cpu, opencl, cuda, reference"),
+    asking("-ctk q8_0", "-ctk q8_0: choose f16 or f32"),
     Mistake(
         "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
         "LIMPID_ISA: instruction set `sse` is not available here; there are …scalar",
