@@ -96,9 +96,9 @@ class AnswerInProgress {
   // before the ends of the cancelled choices.
   void leave() {
     const std::lock_guard lock(mutex_);
+    cancel_.cancel();  // first: the rest may throw
     reply_->write(shape_->failure({503, "the server is shutting down"}));
     reply_->end();
-    cancel_.cancel();
   }
 
   void fail(const std::exception_ptr& error) {

@@ -76,7 +76,7 @@ class HttpReply {
 };
 
 // Called on a thread of the server, for several requests at a time. It must not wait. What it
-// throws becomes a 500.
+// throws becomes a 500, or a 503 for lack of memory.
 using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<HttpReply> reply)>;
 
 // One finished answer, for a log. Nothing of bodies is in it.
@@ -122,7 +122,7 @@ struct HttpOptions {
   std::string tls_key{};
   HttpLimits limits{};
   std::function<void(const HttpLogEntry&)> log{};  // called on threads of the server
-  // HttpReply::log_failure, on any thread.
+  // HttpReply::log_failure, and what has ended a connection; on any thread.
   std::function<void(std::string_view path, std::string_view reason)> log_failure{};
 };
 

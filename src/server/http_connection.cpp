@@ -13,7 +13,6 @@ namespace http = boost::beast::http;
 
 namespace {
 
-constexpr std::chrono::seconds kLingerTime{2};
 constexpr size_t kMostEarlyBytes = 64 << 10;        // of a next request, while an answer is sent
 constexpr size_t kMostChunkHeaderBytes = 16 << 10;  // of one chunk, its extensions included
 constexpr size_t kMostIdleBytes = 64 << 10;         // of a buffer, between two answers
@@ -30,21 +29,17 @@ HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, Tcp::socket s
   ++shared_->n_open;
 }
 
-HttpConnection::~HttpConnection() {
-  if (state_ != State::kClosed) --shared_->n_open;
-}
+HttpConnection::~HttpConnection() { close(); }
 
 void HttpConnection::start() {
   ErrorCode ignored;
   socket_.plain().set_option(Tcp::no_delay(true), ignored);
   waits_since_ = Clock::now();
   read_deadline_ = Clock::now() + limits().header_time;
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (!self->socket_.is_encrypted()) return self->next_request();
-    self->socket_.handshake([self](ErrorCode error) {
-      if (error) return self->close();
-      self->next_request();
-    });
+  post([](HttpConnection& self) {
+    if (!self.socket_.is_encrypted()) return self.next_request();
+    self.socket_.handshake(self.guarded(
+        [](HttpConnection& same, ErrorCode error) { error ? same.close() : same.next_request(); }));
   });
 }
 
@@ -59,6 +54,7 @@ void HttpConnection::next_request() {
   request_.is_local = is_loopback(remote_) || remote_ == socket_.own_address();
   n_early_bytes_ = n_answer_bytes_ = 0;
   status_ = 0;
+  reply_.reset();
   waits_since_ = Clock::now();
   read_deadline_ = Clock::now() + limits().idle_time;
   if (writing_.capacity() > kMostIdleBytes) std::string().swap(writing_);
@@ -74,10 +70,7 @@ void HttpConnection::next_request() {
 void HttpConnection::read() {
   if (is_reading_ || state_ == State::kClosed) return;
   is_reading_ = true;
-  socket_.read_some(asio::buffer(read_buffer_),
-                    [self = shared_from_this()](ErrorCode error, size_t n_bytes) {
-                      self->on_read(error, n_bytes);
-                    });
+  socket_.read_some(asio::buffer(read_buffer_), guarded(&HttpConnection::on_read));
 }
 
 void HttpConnection::on_read(ErrorCode error, size_t n_bytes) {
@@ -223,8 +216,8 @@ void HttpConnection::dispatch() {
   request.body = std::move(parser_->get().body());
   try {
     shared_->handler(std::move(request), reply);
-  } catch (const std::exception&) {
-    reply->send(refusal(request_.path, 500, "the server failed"));
+  } catch (...) {
+    send_error(*reply, style_of(request_.path), as_api_error(std::current_exception()));
   }
 }
 
@@ -247,9 +240,7 @@ bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) 
     const std::lock_guard lock(output_mutex_);
     if (is_closed_) return false;
     is_too_slow = is_stream && is_behind();
-    if (is_too_slow) {
-      is_closed_ = true;
-    } else {
+    if (!is_too_slow) {
       queued_ += bytes;
       n_unsent_ += bytes.size();
       if (after != After::kMore) after_output_ = after;
@@ -259,7 +250,7 @@ bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) 
     }
   }
   if (is_too_slow) abort();
-  if (starts) asio::post(socket_.get_executor(), [self = shared_from_this()] { self->flush(); });
+  if (starts) post(&HttpConnection::flush);
   return !is_too_slow;
 }
 
@@ -299,18 +290,18 @@ void HttpConnection::flush() {
 
 void HttpConnection::write_some() {
   write_deadline_ = Clock::now() + limits().write_time;
-  socket_.write_some(asio::buffer(writing_) + n_written_,
-                     [self = shared_from_this()](ErrorCode error, size_t n_bytes) {
-                       if (error) return self->close();
-                       self->n_written_ += n_bytes;
-                       self->n_answer_bytes_ += n_bytes;
-                       {
-                         const std::lock_guard lock(self->output_mutex_);
-                         self->n_unsent_ -= n_bytes;
-                       }
-                       if (self->n_written_ < self->writing_.size()) return self->write_some();
-                       self->flush();
-                     });
+  socket_.write_some(asio::buffer(writing_) + n_written_, guarded(&HttpConnection::on_written));
+}
+
+void HttpConnection::on_written(ErrorCode error, size_t n_bytes) {
+  if (error) return close();
+  n_written_ += n_bytes;
+  n_answer_bytes_ += n_bytes;
+  {
+    const std::lock_guard lock(output_mutex_);
+    n_unsent_ -= n_bytes;
+  }
+  n_written_ < writing_.size() ? write_some() : flush();
 }
 
 void HttpConnection::finish_answer() {
@@ -319,82 +310,6 @@ void HttpConnection::finish_answer() {
   if (std::exchange(is_counted_, false)) --shared_->n_answers;
   if (closes_after_ || after_output() == After::kClose || has_peer_closed_) return linger();
   next_request();
-}
-
-// A socket that is closed while bytes of the client are unread resets the connection, and the
-// client may lose the answer (RFC 9112, section 9.6). So the connection goes on reading for a
-// while.
-void HttpConnection::linger() {
-  state_ = State::kLinger;
-  if (has_peer_closed_) return close();
-  input_.clear();
-  read_deadline_ = Clock::now() + kLingerTime;
-  socket_.finish([self = shared_from_this()](ErrorCode) { self->close(); });
-  read();
-}
-
-// Called for every connection every 50 ms, by another strand. It only looks, because a timer for
-// each connection would be set anew with each read and each write.
-void HttpConnection::check_time(Clock::time_point now) {
-  if (now < read_deadline_.load() && now < write_deadline_.load()) return;
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->expire(); });
-}
-
-// On the connection's own strand, so the time may have come in the meantime: it is compared again.
-void HttpConnection::expire() {
-  const auto now = Clock::now();
-  if (now >= write_deadline_.load()) return close();
-  if (now < read_deadline_.load()) return;
-  const bool is_in_request =
-      state_ == State::kBody || (state_ == State::kHeader && !input_.empty());
-  if (!is_in_request) return close();
-  refuse(408, "the request came too slowly");
-}
-
-void HttpConnection::abort() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
-}
-
-// In an answer, read_deadline_ is kNever before the first call: nothing of the client is awaited.
-void HttpConnection::cut_off() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (self->state_ != State::kAnswer) return self->close();
-    if (self->read_deadline_.load() != kNever) return;
-    self->read_deadline_ = Clock::now() + kLingerTime;
-    if (const auto reply = self->reply_.lock()) reply->cut_off();
-  });
-}
-
-void HttpConnection::close_if_idle_since(Clock::time_point time) {
-  asio::post(socket_.get_executor(), [self = shared_from_this(), time] {
-    const bool is_idle = self->state_ == State::kHandshake || self->waits_for_request();
-    if (is_idle && self->waits_since() < time) self->close();
-  });
-}
-
-void HttpConnection::close() {
-  if (state_ == State::kClosed) return;
-  const bool was_answering = state_ == State::kAnswer;
-  state_ = State::kClosed;
-  {
-    const std::lock_guard lock(output_mutex_);
-    is_closed_ = true;
-    queued_.clear();
-  }
-  read_deadline_ = write_deadline_ = waits_since_ = kNever;
-  if (was_answering) log(499);
-  if (std::exchange(is_counted_, false)) --shared_->n_answers;
-  shared_->n_body_bytes -= std::exchange(n_body_bytes_, 0);
-  socket_.close();
-  --shared_->n_open;
-  if (const auto reply = reply_.lock()) reply->set_gone();
-}
-
-void HttpConnection::log(int status) {
-  if (!shared_->options.log) return;
-  const std::chrono::duration<double> seconds = Clock::now() - answer_began_;
-  shared_->options.log(
-      {remote_, request_.method, request_.path, status, seconds.count(), n_answer_bytes_});
 }
 
 }  // namespace limpid

@@ -14,6 +14,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/optional.hpp>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,6 +44,9 @@ struct HttpShared {
 
   std::mutex mutex;
   std::vector<std::weak_ptr<HttpConnection>> connections;  // guarded by the mutex
+
+  // In a catch: tells the log what was thrown, if there is memory for that. `path`: "" for none.
+  void tell_failure(std::string_view path) const noexcept;
 };
 
 // What follows the bytes that are to be written.
@@ -62,14 +66,15 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // closed now because the client reads a stream too slowly (HttpLimits::unsent_bytes).
   bool queue(std::string_view bytes, After after, bool is_stream);
   void set_status(int status) { status_ = status; }
-  void abort();
+  // Needs no memory, unlike a step on the strand.
+  void abort() noexcept;
   // Ends an answer with an error, and gives the client little time to take it. Closes the
   // connection if it does anything else, so a later call closes it after the error.
-  void cut_off();
+  void cut_off() noexcept;
   // Closes it if it has been waiting for the header of a request, or of TLS, since before `time`.
-  void close_if_idle_since(Clock::time_point time);
+  void close_if_idle_since(Clock::time_point time) noexcept;
   // Ends the connection if a time limit has passed.
-  void check_time(Clock::time_point now);
+  void check_time(Clock::time_point now) noexcept;
   // Since when it has been waiting for the header of a request; kNever if it does anything else.
   Clock::time_point waits_since() const { return waits_since_; }
   const HttpShared& shared() const { return *shared_; }
@@ -94,12 +99,35 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void send_now();
   void flush();
   void write_some();
+  void on_written(ErrorCode error, size_t n_bytes);
   void finish_answer();
   void next_request();
   void linger();
   void expire();
   void close();
   void log(int status);
+  void fail();
+  // A step of the connection, as a handler for Asio. What the step throws ends the connection, and
+  // not the thread that runs it.
+  template <typename Step>
+  auto guarded(Step step) {
+    return [self = shared_from_this(), step](auto... results) {
+      try {
+        std::invoke(step, *self, results...);
+      } catch (...) {
+        self->fail();
+      }
+    };
+  }
+  // Runs a step on the strand, soon.
+  template <typename Step>
+  void post(Step step) noexcept {
+    try {
+      asio::post(socket_.get_executor(), guarded(step));
+    } catch (...) {
+      abort();
+    }
+  }
   bool waits_for_request() const { return state_ == State::kHeader && input_.empty(); }
   After after_output() {
     const std::lock_guard lock(output_mutex_);

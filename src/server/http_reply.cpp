@@ -13,9 +13,13 @@ ConnectionReply::ConnectionReply(std::shared_ptr<HttpConnection> connection, Con
 
 // A handler that forgets an answer must not leave the client waiting.
 ConnectionReply::~ConnectionReply() {
-  if (state_ == State::kWaiting)
-    send(refusal(connection_->path(), 500, "the request was not answered"));
-  if (state_ == State::kStreaming) connection_->abort();
+  try {
+    if (state_ == State::kWaiting)
+      send(refusal(connection_->path(), 500, "the request was not answered"));
+  } catch (...) {
+    connection_->shared().tell_failure(connection_->path());
+  }
+  if (state_ == State::kWaiting || state_ == State::kStreaming) connection_->abort();
 }
 
 // A page of another site may read the answer only if the answer names the site. Vary keeps a cache
@@ -45,9 +49,9 @@ void ConnectionReply::send(HttpAnswer answer) {
 void ConnectionReply::begin_stream(HttpAnswer answer) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::kWaiting) return;
-  state_ = State::kStreaming;
   const auto length = context_.is_http_1_0 ? BodyLength::kUntilClose : BodyLength::kChunked;
-  connection_->queue(begin(answer, length), After::kMore, true);
+  connection_->queue(begin(answer, length), After::kMore, true);  // may throw, as above
+  state_ = State::kStreaming;
 }
 
 bool ConnectionReply::write(std::string_view chunk) {
@@ -94,7 +98,11 @@ void ConnectionReply::cut_off() {
     const std::lock_guard lock(mutex_);
     callback.swap(on_gone_);
   }
-  send(refusal(connection_->path(), 503, "the server is shutting down"));
+  try {
+    send(refusal(connection_->path(), 503, "the server is shutting down"));
+  } catch (...) {
+    connection_->abort();
+  }
   if (callback) callback();
 }
 

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
+#include <new>
 #include <thread>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "server/errors.h"
 #include "server/http.h"
 #include "server/http_connection.h"
 
@@ -89,6 +90,16 @@ std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
 
 }  // namespace
 
+void HttpShared::tell_failure(std::string_view path) const noexcept {
+  try {
+    const ApiError error = as_api_error(std::current_exception());
+    const std::string reason = error.reason.empty() ? std::string(error.what()) : error.reason;
+    if (options.log_failure) options.log_failure(path.empty() ? "a connection" : path, reason);
+  } catch (...) {
+    return;  // nothing is left to tell it with
+  }
+}
+
 // The end has three steps, which tick() takes after stop() has set a flag and a time.
 //   draining   answers that are under way go on; connections without a request close, new ones only
 //              after kFarewell, because a client that has just come is to be told why (503)
@@ -136,29 +147,47 @@ class HttpServer::Impl {
     const int n_threads = std::max(1, shared_->options.n_threads);
     threads_.reserve(static_cast<size_t>(n_threads));
     try {
-      for (int i = 0; i < n_threads; ++i) threads_.emplace_back([this] { shared_->io.run(); });
-    } catch (const std::system_error& error) {
+      for (int i = 0; i < n_threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::exception& error) {
       stop(std::chrono::seconds(0));  // those that have started use this object
       throw ResourceError(
           fmt::format("[server] cannot start {} threads: {}", n_threads, error.what()));
     }
   }
 
+  // What a handler throws ends neither its thread nor the server.
+  void work() {
+    while (true) {
+      try {
+        shared_->io.run();
+        return;
+      } catch (...) {
+        shared_->tell_failure("");
+      }
+    }
+  }
+
+  // The next client is waited for before anything is done for this one, which may throw.
   void accept(Listener& listener) {
-    listener.acceptor.async_accept(asio::make_strand(shared_->io),
-                                   [this, &listener](ErrorCode error, Tcp::socket socket) {
-                                     if (!listener.acceptor.is_open()) return;
-                                     if (!error) {
-                                       add(std::move(socket));
-                                       return accept(listener);
-                                     }
-                                     // Most often no descriptor is left. Connections that close
-                                     // free some.
-                                     listener.retry.expires_after(kRetry);
-                                     listener.retry.async_wait([this, &listener](ErrorCode) {
-                                       if (listener.acceptor.is_open()) accept(listener);
-                                     });
-                                   });
+    const auto take = [this, &listener](ErrorCode error, Tcp::socket socket) {
+      if (!listener.acceptor.is_open()) return;
+      if (error) return accept_later(listener);
+      accept(listener);
+      add(std::move(socket));
+    };
+    try {
+      listener.acceptor.async_accept(asio::make_strand(shared_->io), take);
+    } catch (const std::bad_alloc&) {
+      accept_later(listener);
+    }
+  }
+
+  // Most often no descriptor is left. Connections that close free some.
+  void accept_later(Listener& listener) {
+    listener.retry.expires_after(kRetry);
+    listener.retry.async_wait([this, &listener](ErrorCode) {
+      if (listener.acceptor.is_open()) accept(listener);
+    });
   }
 
   void add(Tcp::socket socket) {
@@ -206,7 +235,12 @@ class HttpServer::Impl {
     return living;
   }
 
+  // The next one is set first: the rest may throw.
   void tick() {
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](ErrorCode error) {
+      if (!error) tick();
+    });
     const auto now = Clock::now();
     const bool is_draining = shared_->is_draining;
     const bool is_over = is_draining && (shared_->n_answers == 0 || now >= drain_end_.load());
@@ -221,10 +255,8 @@ class HttpServer::Impl {
       ErrorCode ignored;
       for (Listener& listener : listeners_) listener.acceptor.close(ignored);
       drain_end_ = std::min(drain_end_.load(), now + kFarewell);
-      if (shared_->n_open == 0) return;
+      if (shared_->n_open == 0) timer_.cancel();
     }
-    timer_.expires_after(kTick);
-    timer_.async_wait([this](ErrorCode) { tick(); });
   }
 
   const std::shared_ptr<HttpShared> shared_;  // first: the others need its io_context

@@ -139,11 +139,12 @@ std::string content_text(const JsonField& content, std::string_view between) {
 }
 
 // A number in quotes has no unit, and counts as seconds.
-void check_duration(const JsonField& field) {
-  if (field.json().is_number()) return;
+bool is_zero_duration(const JsonField& field) {
+  if (field.json().is_number()) return field.json() == 0;
   constexpr std::string_view kUnits[] = {"ns", "us", "µs", "ms", "s", "m", "h"};  // "ms" before "m"
   std::string_view rest = field.string("a string or a number");
-  if (parse_number<double>(rest)) return;
+  if (const auto seconds = parse_number<double>(rest)) return *seconds == 0;
+  const bool is_zero = rest.find_first_of("123456789") == rest.npos;
   if (rest.starts_with('-')) rest.remove_prefix(1);
   bool fits = !rest.empty();
   while (fits && !rest.empty()) {
@@ -155,6 +156,7 @@ void check_duration(const JsonField& field) {
     if (fits) rest.remove_prefix(unit->size());
   }
   if (!fits) field.must_be("a duration such as \"5m\" or a number of seconds");
+  return is_zero;
 }
 
 Json parse_any_body(std::string_view body) {

@@ -69,8 +69,9 @@ class JsonField {
 // between the parts. Throws ApiError for any other content.
 std::string content_text(const JsonField& content, std::string_view between = "\n");
 
-// Throws ApiError for what is neither a number nor one of Go's durations: "5m", "1h30m", "-1s".
-void check_duration(const JsonField& field);
+// Whether a duration is 0. Throws ApiError for what is neither a number nor one of Go's durations:
+// "5m", "1h30m", "-1s".
+bool is_zero_duration(const JsonField& field);
 
 // The body as JSON. Throws ApiError for an empty one, for text that is nested too deeply and for
 // bytes that are not UTF-8.

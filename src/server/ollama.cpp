@@ -5,7 +5,7 @@
 //   {"model":"…", "message":{"role":"assistant","content":""}, "done":true, "eval_count":9, …}
 //
 // /api/generate has "response":"The" in place of the message. Without a prompt both only load the
-// model, and say so: "done_reason":"load".
+// model, and say so: "done_reason":"load". With "keep_alive": 0 they unload it: "unload".
 #include <fmt/format.h>
 
 #include "server/openai_shapes.h"
@@ -47,10 +47,10 @@ class OllamaShape final : public AnswerShape {
     return json;
   }
 
-  // The answer to a request without a prompt, which only wants the model to be loaded.
-  Json loaded() const {
+  // The answer to a request without a prompt.
+  Json without_prompt(const char* done_reason) const {
     Json json = part("", true);
-    json["done_reason"] = "load";
+    json["done_reason"] = done_reason;
     return json;
   }
 
@@ -110,6 +110,14 @@ std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& bo
                          body.string_or_empty("system"));
 }
 
+// A request without a prompt only wants the model to be loaded, or to leave.
+void answer_without_prompt(const ApiCall& call, const JsonField& body, const OllamaShape& shape) {
+  const auto keep_alive = body.find("keep_alive");
+  const bool leaves = keep_alive && is_zero_duration(*keep_alive);
+  if (leaves) call.api.shelf().unload(call.served.name);
+  call.send(shape.without_prompt(leaves ? "unload" : "load"));
+}
+
 }  // namespace
 
 int64_t read_ollama_options(const ApiCall& call, const JsonField& body, RequestSettings& settings) {
@@ -131,16 +139,16 @@ void ollama_chat(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const RequestSettings settings = ollama_settings(call, body, kOllamaChatApi);
   auto shape = std::make_unique<OllamaShape>(call, true);
-  const JsonField messages = body.required("messages");
-  if (messages.elements().empty()) return call.send(shape->loaded());
-  call.answer_with(settings, {encode_messages(call.served, messages, settings)}, std::move(shape));
+  const auto messages = body.find("messages");
+  if (!messages || messages->elements().empty()) return answer_without_prompt(call, body, *shape);
+  call.answer_with(settings, {encode_messages(call.served, *messages, settings)}, std::move(shape));
 }
 
 void ollama_generate(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const RequestSettings settings = ollama_settings(call, body, kGenerateApi);
   auto shape = std::make_unique<OllamaShape>(call, false);
-  if (body.string_or_empty("prompt").empty()) return call.send(shape->loaded());
+  if (body.string_or_empty("prompt").empty()) return answer_without_prompt(call, body, *shape);
   call.answer_with(settings, {prompt_of_generate(call, body, settings)}, std::move(shape));
 }
 

@@ -40,7 +40,7 @@ EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
   EmbeddingSettings settings{style, served.pooling};
   if (style == ApiStyle::kOllama) {
     body.allow_only({"input", "model", "dimensions", "options", "truncate", "keep_alive"});
-    if (const auto time = body.find("keep_alive")) check_duration(*time);
+    if (const auto time = body.find("keep_alive")) is_zero_duration(*time);
     RequestSettings unused;
     const int64_t n_ctx = read_ollama_options(call, body, unused);
     if (body.boolean("truncate", true)) settings.n_most = n_ctx;

@@ -216,7 +216,7 @@ void expect_boolean(const JsonField& field, FieldTarget) { field.boolean(); }
 void expect_number(const JsonField& field, FieldTarget) { field.number(-kAny, kAny); }
 void expect_object(const JsonField& field, FieldTarget) { field.members(); }
 void expect_array(const JsonField& field, FieldTarget) { field.elements(); }
-void expect_duration(const JsonField& field, FieldTarget) { check_duration(field); }
+void expect_duration(const JsonField& field, FieldTarget) { is_zero_duration(field); }
 void leave_to_endpoint(const JsonField&, FieldTarget) {}
 
 struct ReadFields {

@@ -335,9 +335,18 @@ class Ollama(WithServer):
             ("/api/generate", {"model": "tiny"}),
             ("/api/generate", {"prompt": ""}),
             ("/api/chat", {"messages": []}),
+            ("/api/chat", {"model": "tiny"}),
+            ("/api/chat", {"messages": None, "keep_alive": "10m"}),
         ):
             answer = self.accept(path, body)
             self.assertEqual((answer["done"], answer["done_reason"]), (True, "load"), body)
+
+    def test_no_prompt_and_no_time_unload_the_model(self):
+        (name,) = self.server.states()
+        for path, time in (("/api/generate", 0), ("/api/chat", "0s"), ("/api/chat", "0")):
+            self.assertEqual(self.accept(path, {"keep_alive": time})["done_reason"], "unload")
+            self.server.wait_for_states(**{name: "unloaded"})
+        self.accept(*self.chat(options={"num_predict": 1}))  # loads it again
 
 
 if __name__ == "__main__":

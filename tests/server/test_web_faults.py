@@ -4,7 +4,7 @@ import time
 
 import limpid_program
 from mock_server import Answer
-from page import ANSWERS, IDLE, LAST, OnThePage
+from page import ANSWERS, IDLE, LAST, LAST_TEXT, OnThePage
 from web_driver import ENTER
 
 NOTICE = "document.querySelector('#notice')"
@@ -73,6 +73,44 @@ class Faults(OnThePage):
         self.assertEqual(self.said(), ["other"])
         self.browser.run("document.querySelector('.switch button').click()")
         self.assertEqual(self.said(), ["one", "first", "two", "second"])
+
+    def test_an_answer_that_another_tab_receives_is_left_to_it(self):
+        text = "word " * 60
+        self.begin("go", Answer(text, pause=0.05))
+        self.browser.wait(f"{LAST_TEXT}?.length > 20")
+        first, second = self.browser.new_tab()
+        self.open()
+        self.browser.run("document.querySelector('#conversations button').click()")
+        self.browser.wait(f"{LAST}?.querySelector('.facts').textContent.includes('stopped')")
+        self.assertLess(len(self.value(LAST_TEXT)), len(text))
+        self.press_button("Continue")
+        self.browser.wait(f"{NOTICE}.textContent.includes('Another tab is receiving')")
+        self.browser.go_to_tab(first)
+        self.browser.wait(IDLE)
+        # What the first tab has received since is there, and nothing is left to go on with.
+        self.browser.go_to_tab(second)
+        self.press_button("Continue")
+        self.browser.wait(f"{LAST_TEXT} === arguments[0]", text)
+        self.assertEqual(len(self.server.requests), 1)
+        self.browser.close_tab(first)
+
+    def test_a_name_that_another_tab_gives_is_shown(self):
+        self.ask("one", Answer("first"))
+        first, second = self.browser.new_tab()
+        self.open()
+        self.browser.run("document.querySelector('#conversations button').click()")
+        self.browser.wait(f"{ANSWERS}.length === 1")
+        self.browser.click("#rename")
+        self.browser.run("document.querySelector('#ask-input').value = 'renamed'")
+        self.browser.click("#ask-yes")
+        self.browser.close_tab(first)
+        self.browser.wait("document.querySelector('#title').textContent === 'renamed'")
+        self.assertEqual(self.value("document.title"), "renamed – Limpid")
+        self.browser.wait("document.querySelector('#conversations').textContent === 'renamed'")
+        self.ask("two", Answer("second"))
+        self.reload()
+        self.browser.wait(f"{ANSWERS}.length === 2")
+        self.assertEqual(self.value("document.querySelector('#title').textContent"), "renamed")
 
     def test_a_browser_without_room_says_so(self):
         origin = self.server.address.rstrip("/")

@@ -24,7 +24,7 @@ class WebDriverError(Exception):
 
 
 class Browser:
-    """One browser with one tab. `with Browser() as browser`; the test is skipped where there is no Chromium."""
+    """One browser, with one tab at first. `with Browser() as browser`; the test is skipped where there is no Chromium."""
 
     def __init__(self, downloads: pathlib.Path | None = None):
         if not (shutil.which("chromium") and shutil.which("chromedriver")):
@@ -91,6 +91,21 @@ class Browser:
 
     def reload(self) -> None:
         self.post("/refresh")
+
+    def new_tab(self) -> tuple[str, str]:
+        """Goes to another tab; gives the one before, and the new one."""
+        before = self._call("GET", self.session + "/window")
+        new = self.post("/window/new", {"type": "tab"})["handle"]
+        self.go_to_tab(new)
+        return before, new
+
+    def go_to_tab(self, tab: str) -> None:
+        self.post("/window", {"handle": tab})
+
+    def close_tab(self, other: str) -> None:
+        """Goes to the other tab then."""
+        self._call("DELETE", self.session + "/window")
+        self.go_to_tab(other)
 
     def run(self, script: str, *arguments):
         """The value that a script returns; `arguments[0]` and so on are what is passed."""

@@ -10,6 +10,7 @@ import {fillHelp, listenForKeys} from "./shortcuts.js";
 import {Sidebar} from "./sidebar.js";
 import {Store} from "./store.js";
 import {Tint} from "./surprise.js";
+import {Tabs} from "./tabs.js";
 import {Transcript} from "./transcript.js";
 import {fromJson, save, toJson} from "./transfer.js";
 import {Why} from "./why.js";
@@ -70,8 +71,7 @@ const page = {
     alternatives.hide();
     transcript.show(conversation);
     $("welcome").hidden = conversation.messages.size > 0;
-    $("title").textContent = conversation.title || "New conversation";
-    document.title = `${conversation.title || "New conversation"} – Limpid`;
+    drawTitle(conversation);
     for (const id of ["rename", "export", "delete"])
       $(id).hidden = conversation.messages.size === 0;
     transcript.goToEnd();
@@ -102,7 +102,13 @@ const page = {
   model: () => (models.includes(settings.get("model")) ? settings.get("model") : models[0]),
 };
 
-const session = new Session({api, store, settings, page});
+function drawTitle({title}) {
+  $("title").textContent = title || "New conversation";
+  document.title = `${title || "New conversation"} – Limpid`;
+}
+
+const tabs = new Tabs({receives: (id) => session.receives(id), saved: () => list()});
+const session = new Session({api, store, settings, tabs, page});
 
 const transcript = new Transcript({
   root: $("transcript"),
@@ -180,7 +186,13 @@ async function list() {
   } catch {
     // The browser keeps nothing: the next visit begins with a new conversation.
   }
-  sidebar.draw(await store.list(), session.conversation.id);
+  const records = await store.list();
+  const shown = session.conversation;
+  // Another tab may have renamed it.
+  const stored = records.find((record) => record.id === shown.id);
+  if (stored) shown.takeTitle(stored.title);
+  drawTitle(shown);
+  sidebar.draw(records, shown.id);
 }
 
 function begin() {
@@ -206,6 +218,7 @@ async function remove() {
   conversation.isDeleted = true;
   session.begin();
   await store.remove(conversation.id);
+  tabs.tellSaved(conversation.id);
   await list();
   $("question").focus();
 }

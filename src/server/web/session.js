@@ -12,11 +12,16 @@ export class Session {
 
   // `page`: draw(conversation), grew(message), ended(message, model), running(isRunning), saved(),
   // failed(error), model().
-  constructor({api, store, settings, page}) { Object.assign(this, {api, store, settings, page}); }
+  constructor({api, store, settings, tabs, page}) {
+    Object.assign(this, {api, store, settings, tabs, page});
+  }
 
   get conversation() { return this.#conversation; }
 
   get isRunning() { return this.#answering !== null; }
+
+  // Whether the answer of this id is coming in.
+  receives(id) { return this.#answering?.message.id === id; }
 
   begin() { this.show(new Conversation({system: this.settings.get("system")})); }
 
@@ -41,6 +46,7 @@ export class Session {
     if (conversation.isDeleted) return;
     try {
       await this.store.save(conversation, messages);
+      this.tabs.tellSaved(conversation.id);
       this.page.saved();
     } catch (error) {
       const advice =
@@ -87,8 +93,31 @@ export class Session {
     return this.#answer(parent, message.content.slice(0, start) + text, [...kept, taken]);
   }
 
-  // Goes on with an answer, or begins it again if there is nothing of it.
-  resume(message) { return this.#run(message); }
+  // Goes on with an answer, or begins it again if there is nothing of it. Of two tabs that did so
+  // each would overwrite what the other receives, or has received before.
+  async resume(message) {
+    this.stop();
+    const conversation = this.#conversation;
+    const {error} = message;
+    const check = {message, isStopped: false, stop: () => (check.isStopped = true)};
+    this.#answering = check;
+    this.#begin(conversation, message);
+    const isElsewhere = await this.tabs.isReceivedElsewhere(message.id);
+    const kept = await this.store.load(conversation.id).catch(() => null);
+    const stored = kept?.messages.get(message.id);
+    const isLonger = stored?.content.length > message.content.length;
+    if (isLonger) Object.assign(message, stored);
+    const isComplete = isLonger && message.finish === "stop";
+    if (!isElsewhere && !isComplete && !check.isStopped) return this.#run(message);
+    if (!isLonger && error) message.error = error;
+    this.#end(check);
+    this.page.ended(message);
+    if (isElsewhere) {
+      const advice = "Wait until it is complete, or stop it there.";
+      this.page.failed(new Problem("Another tab is receiving this answer.", advice));
+    }
+    return null;
+  }
 
   turn(message, step) {
     if (!this.#conversation.turn(message, step)) return;
@@ -105,6 +134,20 @@ export class Session {
     return this.#run(message);
   }
 
+  #begin(conversation, message) {
+    delete message.error;
+    message.isRunning = true;
+    this.page.draw(conversation);
+    this.page.running(true);
+  }
+
+  #end(answering) {
+    delete answering.message.isRunning;
+    if (this.#answering !== answering) return;
+    this.#answering = null;
+    this.page.running(false);
+  }
+
   async #run(message) {
     this.stop();
     const conversation = this.#conversation;
@@ -114,17 +157,11 @@ export class Session {
       save: () => this.save(conversation, [message]),
     });
     this.#answering = answering;
-    message.isRunning = true;
-    this.page.draw(conversation);
-    this.page.running(true);
+    this.#begin(conversation, message);
     this.save(conversation, [message]);  // a reload before the first token finds it
     await answering.run(body);
-    delete message.isRunning;
     conversation.updated = Date.now();
-    if (this.#answering === answering) {
-      this.#answering = null;
-      this.page.running(false);
-    }
+    this.#end(answering);
     this.page.ended(message, answering.model);
     await this.save(conversation, [message]);
   }

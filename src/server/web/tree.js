@@ -31,6 +31,11 @@ export class Conversation {
     return {id, title, created, updated, system, choices: {...choices}};
   }
 
+  // The title that another tab has given it, unless this tab is about to keep one of its own.
+  takeTitle(title) {
+    if (this.title === this.kept.title) this.title = this.kept.title = title;
+  }
+
   // `message`: {id, parent, role, content, ...}; its parent was added before it.
   add(message) {
     this.messages.set(message.id, message);
