@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "generate/grammar_sampler.h"
 #include "generate/logprobs.h"
 
 namespace limpid {
@@ -54,7 +55,8 @@ Continuation::Continuation(const Engine& engine, const GenerationOptions& option
 }
 
 // Prepares the decoder. A token may end in the middle of a character, and some tokenizers drop a
-// space at the start of a text, so the decoder must know what precedes the answer.
+// space at the start of a text, so the decoder must know what precedes the answer. A grammar
+// describes all bytes of the tokens, the first space included, so the answer keeps this space.
 void Continuation::begin(std::span<const TokenId> prompt) {
   history_.assign(prompt.begin(), prompt.end());
   n_prompt_ = std::ssize(history_);
@@ -62,7 +64,10 @@ void Continuation::begin(std::span<const TokenId> prompt) {
   const auto is_text = [this](TokenId id) {
     return id < tokenizer_->vocab_size() && !tokenizer_->is_control(id);
   };
-  const bool at_start = std::ranges::none_of(prompt, is_text);
+  const auto& custom = options_.sampler.custom;
+  const bool has_grammar =
+      std::ranges::find(custom, kGrammarSampler, &Sampler::name) != custom.end();
+  const bool at_start = !has_grammar && std::ranges::none_of(prompt, is_text);
   decoder_.emplace(tokenizer_, options_.show_special, at_start);
   // The text continues the prompt, whose last character may be incomplete. Push the last tokens, at
   // most as many as a character has bytes, and discard their text.

@@ -40,7 +40,7 @@ class GrammarSampler final : public Sampler {
   explicit GrammarSampler(std::shared_ptr<const GrammarRules> rules)
       : rules_(std::move(rules)), automaton_(rules_->grammar), state_(automaton_.begin()) {}
 
-  std::string_view name() const override { return "grammar"; }
+  std::string_view name() const override { return kGrammarSampler; }
   std::shared_ptr<Sampler> clone() const override {
     return std::make_shared<GrammarSampler>(rules_);
   }

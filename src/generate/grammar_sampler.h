@@ -9,6 +9,8 @@
 
 namespace limpid {
 
+inline constexpr std::string_view kGrammarSampler = "grammar";  // its name
+
 // A sampler for SamplerOptions::custom. It runs before all others. The tokens that end the text
 // remain only where the grammar allows the text to end. `tokenizer` must outlive the sampler.
 // Throws ArgumentError for a malformed grammar.

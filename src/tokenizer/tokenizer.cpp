@@ -107,13 +107,21 @@ Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::set_token_bytes(std::string (*bytes_of_piece)(const std::string& piece)) {
   byte_ends_.reserve(spec_.pieces.size());
+  std::vector<bool> is_normalized(spec_.pieces.size());
+  for (const AddedTokenRule& rule : spec_.added_rules) {
+    if (rule.normalized) is_normalized[static_cast<size_t>(rule.id)] = true;
+  }
+  std::string buffer;
   for (size_t i = 0; i < spec_.pieces.size(); ++i) {
     const std::string& piece = spec_.pieces[i];
     const TokenType type = spec_.types[i];
     // SentencePiece writes U+2581 for the spaces of user-defined symbols too.
     const bool has_marks =
         type == TokenType::kUserDefined && spec_.kind == TokenizerKind::kSentencePieceBpe;
-    if (type == TokenType::kNormal || has_marks) {
+    if (has_marks && is_normalized[i]) {
+      // It was found by its normalized name, which begins with the space that was put before it.
+      bytes_ += bytes_of_piece(std::string(normalize_text(spec_, piece, buffer)));
+    } else if (type == TokenType::kNormal || has_marks) {
       bytes_ += bytes_of_piece(piece);
     } else if (type == TokenType::kByte) {
       bytes_ += static_cast<char>(byte_of_name(piece));

@@ -93,7 +93,8 @@ class Tokenizer {
 
   // The constructor of a derived class calls this to set what bytes_of(id, true) returns: for a
   // kNormal token what `bytes_of_piece` returns for its piece, the byte of a byte token, nothing
-  // for an unused token, otherwise the name.
+  // for an unused token, otherwise the name: the normalized one for a user-defined token that
+  // SentencePiece searches in the normalized text.
   void set_token_bytes(std::string (*bytes_of_piece)(const std::string& piece));
 
   TokenizerSpec spec_;

@@ -6,10 +6,13 @@
 #include <regex>
 #include <string>
 
+#include "generate/continuation.h"
 #include "generate/grammar_sampler.h"
 #include "generate/sampler_chain.h"
 #include "generate/tiny_model.h"
 #include "limpid/error.hpp"
+#include "model/model.h"
+#include "tokenizer/small_vocabulary.h"
 
 namespace limpid {
 namespace {
@@ -304,6 +307,31 @@ TEST(GrammarSampler, TheTextEndsWhereOnlyBannedEndsAreLeft) {
     SamplerChain stuck(options, testing::kTinyVocabulary, stops);
     EXPECT_THROW(stuck.sample(logits, {}), ArgumentError);
   }
+}
+
+// A tokenizer of SentencePiece puts a space before the text, which the answer lacks without a
+// grammar.
+TEST(GrammarSampler, TheAnswerHasTheSpaceOfTheGrammar) {
+  const auto tokenizer = Tokenizer::create(small_vocabulary("spm"));
+  testing::TinyShape shape;
+  shape.vocab_size = tokenizer->vocab_size();
+  const Engine engine(
+      Model::load(testing::tiny_checkpoint(shape), make_executor("cpu", {.n_threads = 1})),
+      tokenizer, OpenOptions(), MemoryPlan());
+  std::vector<float> logits(static_cast<size_t>(shape.vocab_size), 0.0F);
+  logits[static_cast<size_t>(tokenizer->find("\u2581the").value())] = 1;
+  const std::vector<TokenId> prompt = {tokenizer->spec().bos.value()};
+  const auto said = [&](std::vector<std::shared_ptr<Sampler>> custom) {
+    GenerationOptions options;
+    options.sampler.temperature = 0;
+    options.sampler.custom = std::move(custom);
+    Continuation continuation(engine, options);
+    continuation.begin(prompt);
+    continuation.next({logits, {}});
+    return continuation.take_text();
+  };
+  EXPECT_EQ(said({}), "the");
+  EXPECT_EQ(said({make_grammar_sampler("root ::= \" the\"", *tokenizer)}), " the");
 }
 
 }  // namespace

@@ -185,6 +185,25 @@ TEST(TokenizerJson, MetaspaceLeavesTheSpacesToAddedTokens) {
   }
 }
 
+// Llama 2's normalizer puts U+2581 before the text and before the name of an added token.
+TEST(TokenizerJson, ANormalizedTokenIsDecodedWithItsSpace) {
+  Json json = Json::parse(R"({"added_tokens": [{"id": 258, "content": "<t>", "normalized": true}],
+    "normalizer": {"type": "Sequence", "normalizers": [
+      {"type": "Prepend", "prepend": "\u2581"},
+      {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+    "decoder": {"type": "Sequence", "decoders": [
+      {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+      {"type": "ByteFallback"}, {"type": "Fuse"},
+      {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+    "model": {"byte_fallback": true, "merges": [], "vocab": {"\u2581": 256, "a": 257}}})");
+  for (int byte = 0; byte < 256; ++byte)
+    json["model"]["vocab"][fmt::format("<0x{:02X}>", byte)] = byte;
+  const auto tokenizer = Tokenizer::create(read(json));
+  EXPECT_EQ(tokenizer->encode("a <t> a"), (std::vector<TokenId>{256, 257, 258, 256, 257}));
+  for (const char* text : {"a <t> a", "<t>", "<t> a", " <t>", "a<t>a"})
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+}
+
 TEST(TokenizerJson, TheWriterRefusesPiecesThatJsonCannotHold) {
   TokenizerSpec spec = small_vocabulary("bpe");
   spec.pieces.push_back("\xE2\x82");
