@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/divide_up.h"
 #include "base/thread_pool.h"
 #include "executor/cpu/isa.h"
 #include "executor/cpu/packed_weight.h"
@@ -113,8 +114,7 @@ struct Bench {
     const Tensor source = small_weights(dtype, rows, cols);
     const PackedWeight first(source, RowOrder::kHalfSplit, 0, pool);
     // Enough copies that no cache holds them, as in a model of many layers.
-    const uint64_t n_copies =
-        n_tokens > 32 ? 1 : (kMemoryBytes + first.n_bytes() - 1) / first.n_bytes();
+    const uint64_t n_copies = n_tokens > 32 ? 1 : divide_up(kMemoryBytes, first.n_bytes());
     std::vector<PackedWeight> weights;
     for (uint64_t i = 0; i < n_copies; ++i) {
       weights.emplace_back(source, RowOrder::kHalfSplit, 0, pool);

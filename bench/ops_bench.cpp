@@ -12,6 +12,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/divide_up.h"
 #include "cli/machine.h"
 #include "executor/cpu/cpu_executor.h"
 #include "tensor/quantize_row.h"
@@ -115,7 +116,7 @@ void bench_attention(Bench& bench, const AttentionShape& shape, DType dtype, int
   CpuExecutor& e = bench.executor;
   const Weight queries = e.load_weight({"q", q_table, WeightUse::kLookup});
   const Weight keys = e.load_weight({"k", k_table, WeightUse::kLookup});
-  const int64_t n_blocks = (depth + n_tokens + kKvBlock - 1) / kKvBlock;
+  const int64_t n_blocks = divide_up(depth + n_tokens, kKvBlock);
   // Layers in turn, so that decode finds nothing in the caches, as in a model.
   const int64_t n_layers = 16;
   const auto kv =

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/divide_up.h"
 #include "base/open_files.h"
 #include "base/paths.h"
 
@@ -77,7 +78,7 @@ const char* mapped_path_of(const void* address) noexcept {
 void leave_pages(std::span<const std::byte> part) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<uintptr_t>(part.data());
-  const uintptr_t begin = (first + page - 1) / page * page;
+  const uintptr_t begin = divide_up(first, page) * page;
   const uintptr_t end = (first + part.size()) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }

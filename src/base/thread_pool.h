@@ -6,6 +6,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/divide_up.h"
+
 namespace limpid {
 
 // A pool runs one job at a time, for one caller.
@@ -42,7 +44,7 @@ class ThreadPool {
       if (n > 0) body(int64_t{0}, n, 0);
       return;
     }
-    const int64_t n_grains = (n + grain - 1) / grain;
+    const int64_t n_grains = divide_up(n, grain);
     const int64_t n_wanted = int64_t{size_} * kRangesPerThread;
     const auto n_ranges = static_cast<int>(n_grains < n_wanted ? n_grains : n_wanted);
     run_calls(n_ranges, [&](int i, int thread) {

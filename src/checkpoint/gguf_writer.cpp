@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/divide_up.h"
 #include "checkpoint/gguf_types.h"
 
 namespace limpid {
@@ -149,7 +150,7 @@ void put_metadata(std::string& out, Metadata metadata) {
   }
 }
 
-uint64_t align_up(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t align_up(uint64_t offset) { return divide_up(offset, kAlignment) * kAlignment; }
 
 // The table states where the data of each tensor will begin, so it follows from the shapes alone.
 void put_tensor_table(std::string& out, std::span<const NamedTensor> tensors) {

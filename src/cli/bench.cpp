@@ -15,6 +15,7 @@
 #include <limits>
 #include <random>
 
+#include "base/divide_up.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
 #include "generate/engine.h"
@@ -58,7 +59,7 @@ class Benchmark {
     // Token i attends to depth + i positions. A prompt reads each position of the cache once.
     const double n_attended = n_tokens * (before + (n_tokens + 1) / 2);
     const double n_positions_read = is_prompt ? before + n_tokens : n_attended;
-    const int64_t n_chunks = (n + n_batch_ - 1) / n_batch_;
+    const int64_t n_chunks = divide_up(n, n_batch_);
     const double n_steps = is_prompt ? static_cast<double>(n_chunks) : n_tokens;
     const double n_heads = is_prompt ? 1 : n_tokens;
     result.n_bytes = n_steps * static_cast<double>(cost_.weight_bytes - cost_.head_bytes) +

@@ -59,7 +59,7 @@ class Evaluation {
     const int64_t n_batch = std::clamp<int64_t>(by_memory, 1, options.n_batch);
     n_together_ = std::max<int64_t>(1, n_batch / (n_ctx_ - first_));
     n_at_once_ = n_batch / n_together_;
-    cache_ = model.make_cache(n_together_ * ((n_ctx_ + kKvBlock - 1) / kKvBlock) * kKvBlock,
+    cache_ = model.make_cache(n_together_ * blocks_for(n_ctx_) * kKvBlock,
                               cache_dtype(options.cache_type_k), cache_dtype(options.cache_type_v));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/divide_up.h"
 #include "base/thread_pool.h"
 #include "executor/cpu/isa.h"
 #include "executor/cpu/matrix_product.h"
@@ -80,7 +81,7 @@ void AttentionMap::add_tiles(std::span<const float> weights) {
   if (t + 1 < n_tokens_ && (t + 1) * n_tiles_ / n_tokens_ == tile_row) return;
   const auto columns = column_maxima_.begin();
   for (int64_t i = 0, begin = 0; begin <= t; ++i) {  // column s belongs to s * n_tiles / n_tokens
-    const int64_t end = std::min(t + 1, ((i + 1) * n_tokens_ + n_tiles_ - 1) / n_tiles_);
+    const int64_t end = std::min(t + 1, divide_up((i + 1) * n_tokens_, n_tiles_));
     tiles_[size_of(tile_row * n_tiles_ + i)] = *std::max_element(columns + begin, columns + end);
     begin = end;
   }

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/divide_up.h"
+
 namespace limpid {
 
 static_assert(kPartColumns == kPartNumbers);
 
 LogitReader::LogitReader(int64_t vocab_size)
-    : vocab_size_(vocab_size), n_parts_((vocab_size + kPartNumbers - 1) / kPartNumbers) {}
+    : vocab_size_(vocab_size), n_parts_(divide_up(vocab_size, kPartNumbers)) {}
 
 void LogitReader::begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wanted) {
   n_rows_ = n_rows;

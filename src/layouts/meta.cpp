@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/divide_up.h"
 #include "checkpoint/metadata.h"
 #include "layouts/chat_templates.h"
 #include "layouts/hugging_face.h"
@@ -110,7 +111,7 @@ bool has_meta_names(const Checkpoint& checkpoint) {
 int64_t meta_hidden_size(int64_t d_model, int64_t multiple_of, double multiplier) {
   const int64_t two_thirds = 8 * d_model / 3;
   const auto widened = static_cast<int64_t>(multiplier * static_cast<double>(two_thirds));
-  return (widened + multiple_of - 1) / multiple_of * multiple_of;
+  return divide_up(widened, multiple_of) * multiple_of;
 }
 
 // Meta's defaults apply to absent parameters.

@@ -30,12 +30,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/divide_up.h"
 #include "executor/executor.h"
 
 namespace limpid {
 
 // The blocks that hold so many positions.
-inline int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
+inline int64_t blocks_for(int64_t n_positions) { return divide_up(n_positions, kKvBlock); }
 
 // A number that no other sequence of a cache ever had. A task that waits for room starts and ends a
 // sequence at every tick of the scheduler, so 32 bits would not last for the weeks that a server

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/divide_up.h"
 #include "executor/cpu/isa.h"
 #include "executor/cpu/isa_list.h"
 
@@ -24,7 +25,7 @@ const OptimizerKernels& optimizer_kernels(const char* isa) {
 }
 
 double sum_of_squares(std::span<const float> x, const OptimizerKernels& kernels, ThreadPool& pool) {
-  std::vector<float> blocks((x.size() + kSquaresAtOnce - 1) / kSquaresAtOnce);
+  std::vector<float> blocks(divide_up(x.size(), kSquaresAtOnce));
   pool.for_each(std::ssize(blocks), 8, [&](int64_t b) {
     const int64_t at = b * kSquaresAtOnce;
     const int64_t n = std::min(kSquaresAtOnce, std::ssize(x) - at);

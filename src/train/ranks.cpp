@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/divide_up.h"
+
 namespace limpid {
 
 bool Ranks::any(bool here) {
@@ -13,7 +15,7 @@ bool Ranks::any(bool here) {
 // The gathered lists are all of length 3, and item i is at place i / 3 of rank i % 3.
 std::vector<double> Ranks::compute(int64_t n_items,
                                    const std::function<double(int64_t i)>& compute) {
-  const int64_t n_each = (n_items + size() - 1) / size();
+  const int64_t n_each = divide_up(n_items, size());
   std::vector<double> own(static_cast<size_t>(n_each));
   for (int64_t i = rank(); i < n_items; i += size())
     own[static_cast<size_t>(i / size())] = compute(i);

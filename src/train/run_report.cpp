@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/divide_up.h"
 #include "base/svg_plot.h"
 #include "jinja/page.h"
 #include "train/run_folder.h"
@@ -48,7 +49,7 @@ std::vector<Item> spread(const std::vector<Item>& items, size_t most) {
 
 // Replaces neighbours by their mean, so that at most kMostPoints remain.
 std::vector<SvgPoint> thinned(const std::vector<SvgPoint>& points) {
-  const size_t n = (points.size() + kMostPoints - 1) / kMostPoints;
+  const size_t n = divide_up(points.size(), kMostPoints);
   if (n <= 1) return points;
   std::vector<SvgPoint> means;
   for (size_t first = 0; first < points.size(); first += n) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/divide_up.h"
 #include "base/mapped_file.h"
 #include "base/paths.h"
 #include "base/sha256.h"
@@ -28,7 +29,7 @@ using Bytes = std::span<const std::byte>;
 // Digests of pieces of 4 MB, which the threads compute at the same time, are digested together.
 std::string digest_of(Bytes bytes, ThreadPool& pool) {
   constexpr int64_t kPiece = 4 << 20;
-  const int64_t n_pieces = (std::ssize(bytes) + kPiece - 1) / kPiece;
+  const int64_t n_pieces = divide_up(std::ssize(bytes), kPiece);
   std::vector<std::string> digests(static_cast<size_t>(n_pieces));
   pool.for_each(n_pieces, 1, [&](int64_t i) {
     Sha256 piece;

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/divide_up.h"
 #include "base/mapped_file.h"
 #include "base/parse_number.h"
 #include "base/sha256.h"
@@ -165,7 +166,7 @@ int64_t Trainer::n_held_out_windows() const {
 }
 
 int64_t Trainer::n_held_out_batches() const {
-  return (n_held_out_windows() + options_.batch_size - 1) / options_.batch_size;
+  return divide_up(n_held_out_windows(), options_.batch_size);
 }
 
 // The windows are spread over all of the held-out data.

@@ -37,6 +37,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/divide_up.h"
 #include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
@@ -152,7 +153,7 @@ struct CpuExecutor::AttentionCall {
   int64_t group() const { return shape.n_heads / shape.n_kv_heads; }
   // A group of more than kAttentionQueries query heads is divided into several tasks.
   int64_t heads_per_task() const { return std::min(group(), kAttentionQueries); }
-  int64_t tasks_per_group() const { return (group() + heads_per_task() - 1) / heads_per_task(); }
+  int64_t tasks_per_group() const { return divide_up(group(), heads_per_task()); }
   int64_t n_tasks() const {
     return static_cast<int64_t>(tiles.size()) * shape.n_kv_heads * tasks_per_group();
   }
@@ -171,9 +172,7 @@ struct CpuExecutor::AttentionCall {
     int64_t kv_head = 0;
     int64_t sequence = 0;
 
-    int64_t n_blocks() const {
-      return (n_visible[static_cast<size_t>(n - 1)] + kKvBlock - 1) / kKvBlock;
-    }
+    int64_t n_blocks() const { return divide_up(n_visible[static_cast<size_t>(n - 1)], kKvBlock); }
     // The first query that sees a position of `block`; the queries after it do too.
     int64_t first_to_see(int64_t block) const {
       int64_t i = 0;

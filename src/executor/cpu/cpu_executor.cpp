@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "base/divide_up.h"
 #include "base/system_limits.h"
 #include "executor/check_shapes.h"
 #include "executor/cpu/cpu_gradients.h"
@@ -114,7 +115,7 @@ void CpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
     return tensor_bytes(DType::kF32, Shape{rows, cols});
   };
   // Rounded up to the number of columns that kernels pad to, so that their copies fit too.
-  const int64_t cols = (widest_ + kScaleBlock - 1) / kScaleBlock * kScaleBlock;
+  const int64_t cols = divide_up(widest_, kScaleBlock) * kScaleBlock;
   const auto quantized = static_cast<uint64_t>(quantized_activations_bytes(max_tokens, cols));
   arena_.reserve(kMostActivations + kLinearCopies, std::max(floats(max_tokens, cols), quantized),
                  floats(max_outputs, widest_head_));

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/divide_up.h"
 #include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
@@ -28,7 +29,7 @@ constexpr int64_t kElementsToShare = 16384;
 constexpr int64_t kWeightsPerRange = 1 << 18;
 constexpr int64_t kFewestRangesPerThread = 2;
 
-int64_t n_groups(const Projection& p) { return (p.weight.rows + kGroupRows - 1) / kGroupRows; }
+int64_t n_groups(const Projection& p) { return divide_up(p.weight.rows, kGroupRows); }
 
 // Tokens are divided into as many parts as there are threads, or into fewer of at least so many.
 constexpr int64_t kFewestTokensOfPart = 64;
@@ -44,9 +45,9 @@ int64_t first_token(int64_t part, int64_t n_parts, int64_t n_tokens, int64_t gra
 // threads, one thread would wait while the other computes the last range.
 int64_t ranges_per_part(int64_t n_groups, int64_t cols, int64_t n_parts, int64_t n_threads) {
   const int64_t n_ranges = n_groups * kGroupRows * cols / kWeightsPerRange;
-  const int64_t threads_per_part = (n_threads + n_parts - 1) / n_parts;
+  const int64_t threads_per_part = divide_up(n_threads, n_parts);
   const int64_t per_thread =
-      std::max(kFewestRangesPerThread, (n_ranges + threads_per_part - 1) / threads_per_part);
+      std::max(kFewestRangesPerThread, divide_up(n_ranges, threads_per_part));
   return std::min(n_groups, per_thread * threads_per_part);
 }
 
@@ -101,20 +102,16 @@ void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, con
   const LinearInput input = linear_input(x, {&projection, 1});
   const int64_t width = std::min(kPartColumns, weight.rows);
   const Activation parts = allocate(pool_.size() * x.rows(), width);
-  const int64_t n_parts = (weight.rows + kPartColumns - 1) / kPartColumns;
+  const int64_t n_parts = divide_up(weight.rows, kPartColumns);
   pool_.for_ranges(n_parts, 1, [&](int64_t from, int64_t to, int thread) {
     float* values = data(parts) + thread * x.rows() * width;
     for (int64_t part = from; part < to; ++part) {
       const int64_t begin = part * kPartColumns;
       const int64_t end = std::min(begin + kPartColumns, weight.rows);
-      linear_groups(input, projection,
-                    {begin / kGroupRows,
-                     (end + kGroupRows - 1) / kGroupRows,
-                     {0, x.rows()},
-                     values,
-                     width,
-                     begin},
-                    thread);
+      linear_groups(
+          input, projection,
+          {begin / kGroupRows, divide_up(end, kGroupRows), {0, x.rows()}, values, width, begin},
+          thread);
       see({begin, end, values, width});
     }
   });

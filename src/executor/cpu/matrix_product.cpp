@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "base/divide_up.h"
+
 namespace limpid {
 namespace {
 
@@ -19,7 +21,6 @@ constexpr int64_t kRangesPerThread = 4;
 // Fewer ranges of whole rows, because each copies all of the right operand.
 constexpr int64_t kRowRangesPerThread = 2;
 
-constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t round_up(int64_t a, int64_t grain) { return divide_up(a, grain) * grain; }
 
 int64_t n_panels(const MatrixProduct& product) { return divide_up(product.cols, kRightColGrain); }

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/divide_up.h"
 #include "tensor/block_codes.h"
 #include "tensor/blocks.h"
 
@@ -131,7 +132,7 @@ void pack_groups(const TensorView& source, RowOrder row_order, int64_t head_dim,
 }
 
 uint64_t PackedWeight::packed_bytes(const TensorView& source) {
-  const int64_t n_groups = (source.shape.rows() + kGroupRows - 1) / kGroupRows;
+  const int64_t n_groups = divide_up(source.shape.rows(), kGroupRows);
   const auto n_bytes = checked_mul(static_cast<uint64_t>(n_groups),
                                    static_cast<uint64_t>(packed_group_bytes(source)));
   LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[PackedWeight] {} is too large",

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/aligned_buffer.h"
+#include "base/divide_up.h"
 #include "base/thread_pool.h"
 #include "executor/cpu/quantized_linear.h"
 #include "executor/executor.h"
@@ -36,7 +37,7 @@ class PackedWeight {
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
-  int64_t n_groups() const { return (rows_ + kGroupRows - 1) / kGroupRows; }
+  int64_t n_groups() const { return divide_up(rows_, kGroupRows); }
   DType dtype() const { return dtype_; }
   const std::byte* data() const { return data_.data(); }
   uint64_t n_bytes() const { return data_.size(); }

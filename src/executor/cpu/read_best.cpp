@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/divide_up.h"
 #include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
 
@@ -52,7 +53,7 @@ void CpuExecutor::read_best(const Activation& x, int64_t k, std::span<int32_t> c
                             std::span<float> values) {
   check_best(x, k, columns, values);
   const int64_t cols = x.cols();
-  const int64_t n_blocks = (cols + kBestBlock - 1) / kBestBlock;
+  const int64_t n_blocks = divide_up(cols, kBestBlock);
   std::vector<float> largest(static_cast<size_t>(x.rows() * n_blocks));
   // Ranges of blocks that may begin in one row and end in another.
   pool_.for_ranges(std::ssize(largest), kElementsPerThread / kBestBlock,

@@ -22,6 +22,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/divide_up.h"
 #include "executor/executor.h"
 #include "executor/gpu/gpu_api.h"
 #include "executor/rope_table.h"
@@ -275,7 +276,7 @@ namespace gpu {
 // As the kernels' int.
 constexpr int32_t as_int(int64_t n) { return static_cast<int32_t>(n); }
 // How many groups of `size` cover n elements.
-constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
+constexpr int64_t groups(int64_t n, int64_t size) { return divide_up(n, size); }
 // Groups of `items` items that cover n elements.
 constexpr Grid cover(int64_t n, int items) { return {groups(n, items), 1, items}; }
 // Groups for each of n_rows rows, which cover its n elements.

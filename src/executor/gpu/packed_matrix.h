@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/divide_up.h"
 #include "tensor/dtype.h"
 
 namespace limpid::gpu {
@@ -10,7 +11,7 @@ namespace limpid::gpu {
 // Columns that a kernel decodes together. Rows of plain types are filled up with zeros to whole
 // octets; those of quantised types consist of them.
 inline constexpr int64_t kOctet = 8;
-constexpr int64_t octets_of_row(int64_t cols) { return (cols + kOctet - 1) / kOctet; }
+constexpr int64_t octets_of_row(int64_t cols) { return divide_up(cols, kOctet); }
 
 // The planes of a type, in the order in which they lie: bytes of an entry (0: the type
 // lacks the plane), and how many octets share it.

@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "base/divide_up.h"
 #include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 #include "tensor/codec.h"
@@ -26,7 +27,7 @@ std::array<double, kTile> dot_columns(std::span<const float> w, const double* x_
 
 // x as tiles of kTile tokens: [n_tiles][k][kTile], in f64, absent tokens zero.
 std::vector<double> transpose_to_tiles(Rows x) {
-  const int64_t n_tiles = (x.n_rows + kTile - 1) / kTile;
+  const int64_t n_tiles = divide_up(x.n_rows, kTile);
   std::vector<double> tiles(static_cast<size_t>(n_tiles * kTile * x.n_cols), 0.0);
   for (int64_t t = 0; t < x.n_rows; ++t) {
     double* tile = tiles.data() + t / kTile * kTile * x.n_cols;

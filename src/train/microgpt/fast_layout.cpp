@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/divide_up.h"
+
 namespace limpid::microgpt {
 namespace {
 
-int64_t round_up(int64_t n, int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
+int64_t round_up(int64_t n, int64_t lanes) { return divide_up(n, lanes) * lanes; }
 
 constexpr double kMaskedLogit = -1e30;
 // Attention with heads in lanes stores a vector for every pair of positions. For more positions
