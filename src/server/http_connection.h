@@ -66,7 +66,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // closed now because the client reads a stream too slowly (HttpLimits::unsent_bytes).
   bool queue(std::string_view bytes, After after, bool is_stream);
   void set_status(int status) { status_ = status; }
-  // Needs no memory, unlike a step on the strand.
   void abort() noexcept;
   // Ends an answer with an error, and gives the client little time to take it. Closes the
   // connection if it does anything else, so a later call closes it after the error.
@@ -107,6 +106,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void close();
   void log(int status);
   void fail();
+  void shut_down() noexcept;  // needs no memory
   // A step of the connection, as a handler for Asio. What the step throws ends the connection, and
   // not the thread that runs it.
   template <typename Step>
@@ -119,13 +119,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
       }
     };
   }
-  // Runs a step on the strand, soon.
+  // Runs a step on the strand, soon. Without memory for that, the connection ends.
   template <typename Step>
   void post(Step step) noexcept {
     try {
       asio::post(socket_.get_executor(), guarded(step));
     } catch (...) {
-      abort();
+      shut_down();
     }
   }
   bool waits_for_request() const { return state_ == State::kHeader && input_.empty(); }

@@ -44,8 +44,15 @@ void HttpConnection::expire() {
   refuse(408, "the request came too slowly");
 }
 
-// The read or the write that is pending then ends, and closes the connection.
+// Another client may come before the connection has closed: the server must not choose the same one
+// to make room for it.
 void HttpConnection::abort() noexcept {
+  waits_since_ = kNever;
+  post(&HttpConnection::close);
+}
+
+// The read or the write that is pending then ends, and closes the connection.
+void HttpConnection::shut_down() noexcept {
   const std::lock_guard lock(output_mutex_);
   if (!is_closed_) ::shutdown(socket_.plain().native_handle(), SHUT_RDWR);
 }
