@@ -127,6 +127,7 @@ RunFolder RunFolder::open(const std::string& path) {
   RunFolder folder(path, {}, FolderLock(path));
   folder.settings_ = read_settings(path);
   remove_unfinished(path);
+  folder.remove_old_checkpoints();  // a run that was killed may not have come to it
   return folder;
 }
 
@@ -185,6 +186,10 @@ void RunFolder::save(Trainer& trainer) {
   fs::rename(unfinished, finished, error);
   LIMPID_CHECK(ResourceError, !error, "cannot rename {}: {}", unfinished.string(), error.message());
   sync_folder(path_);
+  remove_old_checkpoints();
+}
+
+void RunFolder::remove_old_checkpoints() const {
   auto steps = saved_steps(path_);
   while (std::ssize(steps) > settings_.keep) {
     remove_checkpoint(steps.begin()->second);

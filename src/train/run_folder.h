@@ -75,6 +75,7 @@ class RunFolder {
  private:
   RunFolder(std::string path, RunSettings settings, FolderLock lock);
   void write_checkpoint(const std::filesystem::path& folder, Trainer& trainer) const;
+  void remove_old_checkpoints() const;  // beyond settings().keep
 
   std::string path_;
   RunSettings settings_;

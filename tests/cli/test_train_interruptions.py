@@ -44,6 +44,13 @@ class Interruptions(Training):
     def test_killed_at_any_moment(self):
         self.kill_at_random(6, 1)
 
+    def test_a_run_killed_before_it_removed_an_old_checkpoint_removes_it_later(self):
+        self.fine(*self.command("run", "--save-every", "10"))
+        saved = sorted((self.folder / "run").glob("step-*"))
+        shutil.copytree(saved[0], saved[0].with_name("step-000001"))
+        self.fine("train", "--resume", self.folder / "run")
+        self.assertEqual(sorted((self.folder / "run").glob("step-*")), saved)
+
     def test_a_full_disk_loses_no_checkpoint(self):
         self.fine(*self.command("whole"))
         process = self.start(*self.command("full", "--save-every", "10"))
