@@ -240,7 +240,9 @@ bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) 
     const std::lock_guard lock(output_mutex_);
     if (is_closed_) return false;
     is_too_slow = is_stream && is_behind();
-    if (!is_too_slow) {
+    if (is_too_slow) {
+      is_closed_ = true;  // the end of a stream that lacks a part must not follow
+    } else {
       queued_ += bytes;
       n_unsent_ += bytes.size();
       if (after != After::kMore) after_output_ = after;
