@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <limits>
 
 #include "base/check.h"
@@ -18,6 +19,7 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/sampler_settings.h"
+#include "generate/engine.h"
 #include "layouts/lora_adapter.h"
 #include "quantize/file_type.h"
 #include "train/run_folder.h"
@@ -54,6 +56,15 @@ static std::string read_value(const std::string& text, const Range& /*range*/,
 namespace {
 
 constexpr std::array<std::string_view, 4> kDevices = {"cpu", "opencl", "cuda", "reference"};
+
+// Names the option in the error of the library, which refuses its value.
+void check_value(std::string_view option, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(fmt::format("{}: {}", option, error.what()));
+  }
+}
 
 // Reads "a:0.5,b:2" into the form of --lora: "a=0.5", "b=2". Returns the problem, or "".
 std::string read_scaled_adapters(std::string_view list, std::vector<std::string>& adapters) {
@@ -212,10 +223,8 @@ OpenOptions to_open_options(const ModelFlags& values) {
       ArgumentError, values.n_threads_batch <= 0 || values.n_threads_batch == options.n_threads,
       "-tb {}: prompts run on as many threads as generation; set -t to it, or leave it out",
       values.n_threads_batch);
-  for (const auto& [name, type] :
-       {std::pair("-ctk", options.cache_type_k), std::pair("-ctv", options.cache_type_v)})
-    LIMPID_CHECK(ArgumentError, type == "f16" || type == "f32", "{} {}: choose f16 or f32", name,
-                 type);
+  check_value("-ctk", [&] { cache_dtype(options.cache_type_k); });
+  check_value("-ctv", [&] { cache_dtype(options.cache_type_v); });
   const std::string device = options.device.substr(0, options.device.find(':'));
   LIMPID_CHECK(ArgumentError, std::ranges::count(kDevices, device) > 0, "--device {}: choose {}",
                options.device, fmt::join(kDevices, ", "));

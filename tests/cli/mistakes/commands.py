@@ -85,7 +85,7 @@ FLAGS = [
     ),
     Mistake(
         "LLAMA_ARG_CACHE_TYPE_K=q8_0 limpid run -m tiny.gguf -p hi",
-        "$LLAMA_ARG_CACHE_TYPE_K q8_0: choose f16 or f32",
+        "$LLAMA_ARG_CACHE_TYPE_K: unknown KV cache type q8_0; choose f16 or f32",
     ),
     Mistake(
         "LLAMA_ARG_N_PARALLEL=0 limpid serve -m tiny.gguf",

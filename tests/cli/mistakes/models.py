@@ -228,7 +228,7 @@ UNSUPPORTED = [
         "f32 (--products)",
     ),
     asking("--device gpu", "--device gpu: choose cpu, opencl, cuda, reference"),
-    asking("-ctk q8_0", "-ctk q8_0: choose f16 or f32"),
+    asking("-ctk q8_0", "-ctk: unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(
         "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
         "LIMPID_ISA: instruction set `sse` is not available here; there are …scalar",
