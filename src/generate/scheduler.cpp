@@ -203,8 +203,7 @@ std::vector<Scheduler::Item> Scheduler::answers() {
 std::vector<std::shared_ptr<Task>> Scheduler::prompts() const {
   std::vector<std::shared_ptr<Task>> prompts;
   for (const auto& task : active_) {
-    if (task->sequence_ && task->n_wanted_ - task->n_stored_ > 1 && !is_in_chunk(*task))
-      prompts.push_back(task);
+    if (task->sequence_ && task->n_wanted_ - task->n_stored_ > 1) prompts.push_back(task);
   }
   std::ranges::stable_sort(prompts, {}, &Task::last_turn_);
   return prompts;

@@ -210,8 +210,7 @@ class Scheduler {
   void evaluate_tick(std::vector<Item> answers);
   // The next token of each sequence that waits for one.
   std::vector<Item> answers();
-  // Tasks that wait for more than one token and have no part in the chunk. The one whose turn was
-  // the longest ago comes first.
+  // Tasks that wait for more than one token. The one whose turn was the longest ago comes first.
   std::vector<std::shared_ptr<Task>> prompts() const;
   // Chooses the next tokens of prompts.
   void begin_chunk(bool has_answers);

@@ -21,23 +21,26 @@ void follow(double& average, double value) {
 // answers read the weights of fewer layers without a chunk that reads them too.
 constexpr double kShareOfLayers = 1.0 / 3;
 
+// Beside a prompt the answers take longer than usual, because its memory drives the weights out of
+// the caches (1.7 to 2.0 times on an Intel Xeon), and longer where the system interrupts them. The
+// two averages are learned at different times, with more or fewer answers, so the newer one
+// corrects the older one if they differ by more than this.
+constexpr double kMostTimesBeside = 3;
+
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-// Beside a prompt the answers take longer than usual, where its memory drives the weights out of
-// the caches, but hardly more than twice as long. The two averages are learned at different times,
-// with more or fewer answers, so the newer one corrects the older one.
 void StepSpeed::learn_answers(double seconds) {
   follow(answer_seconds_, seconds);
   answer_seconds_beside_ =
-      std::clamp(answer_seconds_beside_, answer_seconds_, kMostTimes * answer_seconds_);
+      std::clamp(answer_seconds_beside_, answer_seconds_, kMostTimesBeside * answer_seconds_);
 }
 
 void StepSpeed::learn_answers_beside(double seconds, int64_t n_layers) {
   follow(answer_seconds_beside_, seconds * n_layers_ / static_cast<double>(n_layers));
-  answer_seconds_ =
-      std::clamp(answer_seconds_, answer_seconds_beside_ / kMostTimes, answer_seconds_beside_);
+  answer_seconds_ = std::clamp(answer_seconds_, answer_seconds_beside_ / kMostTimesBeside,
+                               answer_seconds_beside_);
 }
 
 void StepSpeed::learn_prompts(double seconds, int64_t n_tokens, int64_t n_layers) {
