@@ -103,4 +103,10 @@ class ByteReader {
   uint64_t offset_ = 0;
 };
 
+// Appends a number to the bytes of a file, for the binary writers.
+template <typename T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
 }  // namespace limpid

@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/divide_up.h"
+#include "checkpoint/byte_reader.h"
 #include "checkpoint/gguf_types.h"
 
 namespace limpid {
@@ -18,12 +19,6 @@ namespace {
 
 // The writer always uses the format's default alignment, so general.alignment need not be written.
 constexpr uint64_t kAlignment = kGgufDefaultAlignment;
-
-// Appends a number as the host holds it: byte_reader.h asserts that hosts are little-endian.
-template <typename T>
-void put(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
-}
 
 // A string is its length (u64) and its bytes.
 void put_string(std::string& out, std::string_view text) {

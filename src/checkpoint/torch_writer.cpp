@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "checkpoint/byte_reader.h"
 #include "checkpoint/pickle_opcodes.h"
 #include "checkpoint/zip_layout.h"
 
@@ -18,11 +19,6 @@ constexpr const char* kRoot = "archive/";
 // of 4.5, the first with zip64.
 constexpr uint16_t kMadeBy = 0x031e;
 constexpr uint16_t kVersionOfZip64 = 45;
-
-template <typename T>
-void put(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
-}
 
 // ---- the pickle ---------------------------------------------------------------------------------
 
