@@ -4,10 +4,38 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace limpid {
+
+// A hash of a byte string. Reads eight bytes at a time. The last read of 4 bytes or more overlaps
+// the one before it, so that no loop over single bytes is needed.
+inline uint64_t hash_bytes(std::string_view bytes) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio
+  const auto load = [](auto word, const char* p) -> uint64_t {
+    std::memcpy(&word, p, sizeof(word));
+    return word;
+  };
+  // Multiplication carries differences of low bits upwards; the shift brings them back down.
+  const auto mix = [](uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * kOdd;
+    return hash ^ (hash >> 32);
+  };
+  const char* p = bytes.data();
+  size_t n = bytes.size();
+  uint64_t hash = n * kOdd;
+  for (; n > 8; p += 8, n -= 8) hash = mix(hash, load(uint64_t{}, p));
+  uint64_t rest = 0;
+  if (n >= 4) {
+    rest = load(uint32_t{}, p) << 32 | load(uint32_t{}, p + n - 4);
+  } else if (n > 0) {
+    rest = load(uint8_t{}, p) << 16 | load(uint8_t{}, p + n / 2) << 8 | load(uint8_t{}, p + n - 1);
+  }
+  return mix(mix(hash, rest), n);
+}
 
 // An entry is stored at the slot of its hash or, if that is occupied, at the next free slot. A
 // look-up stops at the first free slot. At most half of the slots are used, so a successful look-up

@@ -3,28 +3,12 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "tokenizer/open_table.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
-
-inline uint64_t hash_bytes(const char* p, size_t size) {
-  constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
-  uint64_t hash = size * kMultiplier;
-  for (; size >= 8; p += 8, size -= 8) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-    hash = (hash ^ word) * kMultiplier;
-    hash ^= hash >> 32;
-  }
-  uint64_t word = 0;
-  std::memcpy(&word, p, size);
-  hash = (hash ^ word) * kMultiplier;
-  return hash ^ hash >> 32;
-}
 
 // The strings are stored elsewhere and must outlive the table. Strings are compared only if the
 // filter has their bit and their 64-bit hashes are equal, so failed look-ups almost never read a
@@ -38,15 +22,14 @@ class PieceTable {
   bool insert(std::string_view bytes, TokenId id) {
     const uint32_t bit = filter_bit_of(bytes);
     filter_[bit / 64] |= uint64_t{1} << bit % 64;
-    const Slot added{bytes.data(), static_cast<uint32_t>(bytes.size()), id,
-                     hash_bytes(bytes.data(), bytes.size())};
+    const Slot added{bytes.data(), static_cast<uint32_t>(bytes.size()), id, hash_bytes(bytes)};
     return slots_.insert(added, [&](const Slot& slot) { return slot.is(bytes, added.full_hash); });
   }
   // Returns the id, or -1.
   TokenId find(std::string_view bytes) const {
     const uint32_t bit = filter_bit_of(bytes);
     if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return -1;
-    const uint64_t hash = hash_bytes(bytes.data(), bytes.size());
+    const uint64_t hash = hash_bytes(bytes);
     return slots_.find(hash, [&](const Slot& slot) { return slot.is(bytes, hash); }).id;
   }
 

@@ -18,7 +18,7 @@ namespace limpid::bpe {
 class WordCounts {
  public:
   // Counts `word` `times` times more.
-  void add(std::string_view word, uint64_t times = 1) { add(word, hash_of(word), times); }
+  void add(std::string_view word, uint64_t times = 1) { add(word, hash_bytes(word), times); }
   void add_all(const WordCounts& other);
 
   uint64_t n_words() const { return n_words_; }     // repeated words too
@@ -39,7 +39,6 @@ class WordCounts {
     bool is_empty() const { return count == 0; }
     uint64_t hash() const { return full_hash; }
   };
-  static uint64_t hash_of(std::string_view word);
   void add(std::string_view word, uint64_t hash, uint64_t times);
   std::string_view word_of(const Entry& entry) const {
     return {bytes_.data() + entry.first, entry.size};
