@@ -13,7 +13,8 @@
 namespace limpid {
 
 // The usual names of the files from which a tokenizer and its chat templates are read. The first
-// kDefiningFiles define a tokenizer; the others supplement one.
+// kDefiningFiles define a tokenizer, the last two of them (merges) together with a file before
+// them; the others supplement one.
 inline constexpr std::array<std::string_view, 12> kTokenizerFiles = {
     "tokenizer.json",    "tokenizer.model",       "ranks.tiktoken",
     "vocab.json",        "encoder.json",          "merges.txt",
@@ -21,6 +22,7 @@ inline constexpr std::array<std::string_view, 12> kTokenizerFiles = {
     "added_tokens.json", "chat_template.jinja",   "chat_template.json",
 };
 inline constexpr size_t kDefiningFiles = 7;
+inline constexpr size_t kFirstMergesFile = 5;
 
 // The folder of named chat templates in a model's folder.
 inline constexpr std::string_view kNamedTemplates = "additional_chat_templates/";

@@ -129,7 +129,7 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   const ModelFolder folder(folder_of(path).string());
   // A second tokenizer beside the named file is not part of it, but the two files of GPT-2 belong
   // together.
-  for (size_t i = needs_merges(name) ? kDefiningFiles - 2 : kDefiningFiles;
+  for (size_t i = needs_merges(name) ? kFirstMergesFile : kDefiningFiles;
        i < kTokenizerFiles.size(); ++i)
     add_if_there(files, folder, prefix, kTokenizerFiles[i]);
   return files;
