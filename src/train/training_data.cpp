@@ -66,9 +66,7 @@ std::vector<std::string_view> documents_of(std::string_view text) {
 template <class Body>
 void for_each_object(const std::string& path, std::string_view text, int64_t number, Body&& body) {
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = take_line(text);
     ++number;
     if (trimmed(line).empty()) continue;
     const auto fail = [&](const std::string& problem) {
