@@ -134,10 +134,10 @@ class JsonWriter {
       out += '\\';
       out += kLetters[escape];
     } else if (c < 0x20 || (style_.ascii_only && c > 0x7E && c < 0x10000)) {
-      append_hex(out += "\\u", c, 4);
+      out += fmt::format("\\u{:04x}", uint32_t{c});
     } else if (style_.ascii_only && c >= 0x10000) {
-      append_hex(out += "\\u", 0xD800 + ((c - 0x10000) >> 10), 4);
-      append_hex(out += "\\u", 0xDC00 + ((c - 0x10000) & 0x3FF), 4);
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10),
+                         0xDC00 + ((c - 0x10000) & 0x3FF));
     } else {
       out += shown;
     }

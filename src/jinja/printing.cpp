@@ -23,8 +23,8 @@ void append_character_repr(std::string& out, char32_t c, std::string_view shown,
     out += shown;
   } else {
     const int n_digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
-    out += {'\\', n_digits == 2 ? 'x' : n_digits == 4 ? 'u' : 'U'};
-    append_hex(out, c, n_digits);
+    const char letter = n_digits == 2 ? 'x' : n_digits == 4 ? 'u' : 'U';
+    out += fmt::format("\\{}{:0{}x}", letter, uint32_t{c}, n_digits);
   }
 }
 

@@ -70,11 +70,6 @@ char32_t next_code_point(std::string_view text, size_t& at) {
   return c.value < unicode::kInvalidByte ? c.value : 0xFFFD;
 }
 
-void append_hex(std::string& out, char32_t value, int n_digits) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (int shift = 4 * (n_digits - 1); shift >= 0; shift -= 4) out += kDigits[value >> shift & 0xF];
-}
-
 bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
   return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||

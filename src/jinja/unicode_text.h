@@ -23,7 +23,6 @@ void for_each_code_point(std::string_view text, Visit&& visit) {
     visit(c, text.substr(begin, at - begin));
   }
 }
-void append_hex(std::string& out, char32_t value, int n_digits);  // lower case, with zeros before
 
 bool is_space(char32_t c);      // str.isspace
 bool is_printable(char32_t c);  // str.isprintable

@@ -2,18 +2,16 @@
 
 #include <cstdint>
 
+#include "jinja/unicode_text.h"
 #include "tokenizer/unicode.h"
 
 namespace limpid {
 namespace {
 
+using jinja::is_space;
+
 constexpr int64_t kSliceCharacters = 400'000;
 constexpr size_t kRunCharacters = 25'000;
-
-// Python's str.isspace: White_Space and the four information separators.
-bool is_space(char32_t c) {
-  return (c >= 0x1C && c <= 0x1F) || (unicode::properties_of(c) & unicode::kSpace) != 0;
-}
 
 // Returns the start of the last run (of white space or of other characters) between p and `limit`,
 // as far as two neighbouring ASCII characters show it. Returns nullptr if they do not.
