@@ -1,5 +1,6 @@
 #include "layouts/meta.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -103,9 +104,9 @@ int64_t read_hidden_size(const Checkpoint& checkpoint, SpecReader& params, int64
 constinit const NameTable kMetaNames{kRules, kUnused, kPrefixes};
 
 bool has_meta_names(const Checkpoint& checkpoint) {
-  return checkpoint.find("tok_embeddings.weight") != nullptr ||
-         checkpoint.find("_orig_mod.tok_embeddings.weight") != nullptr ||
-         checkpoint.find("module.tok_embeddings.weight") != nullptr;
+  return std::ranges::any_of(checkpoint.tensor_order, [](const std::string& name) {
+    return our_name(kMetaNames, name) == "token_embd.weight";
+  });
 }
 
 int64_t meta_hidden_size(int64_t d_model, int64_t multiple_of, double multiplier) {

@@ -226,6 +226,22 @@ TEST(MetaFolder, ParametersMayBeGiven) {
   }
 }
 
+// torch.compile and DistributedDataParallel each put a prefix before the names.
+TEST(MetaStateDict, NamesMayHavePrefixes) {
+  const auto tiny = tiny_checkpoint();
+  for (const std::string prefix : {"", "module.", "_orig_mod.module."}) {
+    TempFolder folder;
+    std::vector<Part> parts = parts_of(*tiny, 0, 1);
+    for (Part& part : parts) part.name = prefix + part.name;
+    const std::string path = folder.path("model.pth");
+    write_shard(path, parts);
+    EXPECT_EQ(logits_of(std::make_shared<const Checkpoint>(
+                  open_model_files({.path = path, .config = kParams}))),
+              logits_of(tiny))
+        << prefix;
+  }
+}
+
 TEST(MetaFolder, AMissingTensorIsAnError) {
   const auto tiny = tiny_checkpoint();
   TempFolder folder;
