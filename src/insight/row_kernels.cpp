@@ -7,17 +7,11 @@
 
 namespace limpid {
 
-#define LIMPID_DECLARE(isa)              \
-  namespace isa_##isa {                  \
-    extern const RowKernels kRowKernels; \
-  }
-LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
-#undef LIMPID_DECLARE
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, RowKernels kRowKernels)
 
 const RowKernels& row_kernels(const char* isa) {
-#define LIMPID_ENTRY(isa) &isa_##isa::kRowKernels,
-  static constexpr const RowKernels* kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
-#undef LIMPID_ENTRY
+  static constexpr const RowKernels* kEntries[] = {
+      LIMPID_FOR_EACH_ISA(LIMPID_KERNELS_ENTRY, kRowKernels)};
   return *kEntries[choose_isa(isa).number];
 }
 

@@ -10,17 +10,11 @@
 
 namespace limpid {
 
-#define LIMPID_DECLARE(isa)                          \
-  namespace isa_##isa {                              \
-    extern const OptimizerKernels kOptimizerKernels; \
-  }
-LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
-#undef LIMPID_DECLARE
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, OptimizerKernels kOptimizerKernels)
 
 const OptimizerKernels& optimizer_kernels(const char* isa) {
-#define LIMPID_ENTRY(isa) &isa_##isa::kOptimizerKernels,
-  static constexpr const OptimizerKernels* kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
-#undef LIMPID_ENTRY
+  static constexpr const OptimizerKernels* kEntries[] = {
+      LIMPID_FOR_EACH_ISA(LIMPID_KERNELS_ENTRY, kOptimizerKernels)};
   return *kEntries[choose_isa(isa).number];
 }
 

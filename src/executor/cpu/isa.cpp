@@ -17,12 +17,7 @@
 
 namespace limpid {
 
-#define LIMPID_DECLARE(isa)        \
-  namespace isa_##isa {            \
-    extern const Kernels kKernels; \
-  }
-LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
-#undef LIMPID_DECLARE
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, Kernels kKernels)
 
 namespace {
 
@@ -75,12 +70,12 @@ bool has_scalar() { return true; }
 std::vector<Isa> detect() {
   std::vector<Isa> found;
   size_t number = 0;
-#define LIMPID_ADD(isa)                                    \
-  if (has_##isa()) {                                       \
-    found.push_back({#isa, &isa_##isa::kKernels, number}); \
-  }                                                        \
+#define LIMPID_ADD(isa, kernels)                          \
+  if (has_##isa()) {                                      \
+    found.push_back({#isa, &isa_##isa::kernels, number}); \
+  }                                                       \
   ++number;
-  LIMPID_FOR_EACH_ISA(LIMPID_ADD)
+  LIMPID_FOR_EACH_ISA(LIMPID_ADD, kKernels)
 #undef LIMPID_ADD
 #if defined(__x86_64__)
   // avx512bf16 is avx512vnni with one more instruction, which multiplies pairs of bf16. On AMD it

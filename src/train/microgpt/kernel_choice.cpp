@@ -1,4 +1,4 @@
-#include <tuple>
+#include <type_traits>
 
 #include "executor/cpu/isa.h"
 #include "executor/cpu/isa_list.h"
@@ -7,43 +7,33 @@
 
 namespace limpid {
 
-#define LIMPID_DECLARE(isa)                                    \
-  namespace isa_##isa {                                        \
-    extern const microgpt::FastKernels<float> kFastKernels32;  \
-    extern const microgpt::FastKernels<double> kFastKernels64; \
-    extern const microgpt::GraphKernels kGraphKernels;         \
-  }
-LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
-#undef LIMPID_DECLARE
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, microgpt::FastKernels<float> kFastKernels32)
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, microgpt::FastKernels<double> kFastKernels64)
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, microgpt::GraphKernels kGraphKernels)
 
 namespace microgpt {
-namespace {
-
-// The kernels of one instruction set.
-using KernelSet =
-    std::tuple<const FastKernels<float>*, const FastKernels<double>*, const GraphKernels*>;
-
-#define LIMPID_SET(isa) \
-  KernelSet{&isa_##isa::kFastKernels32, &isa_##isa::kFastKernels64, &isa_##isa::kGraphKernels},
-constexpr KernelSet kSets[] = {LIMPID_FOR_EACH_ISA(LIMPID_SET)};
-#undef LIMPID_SET
-
-template <typename Chosen>
-const Chosen& choose() {
-  return *std::get<const Chosen*>(kSets[choose_isa("").number]);
-}
-
-}  // namespace
 
 template <typename T>
 const FastKernels<T>& fast_kernels() {
-  return choose<FastKernels<T>>();
+  const size_t number = choose_isa("").number;
+  if constexpr (std::is_same_v<T, float>) {
+    static constexpr const FastKernels<T>* kEntries[] = {
+        LIMPID_FOR_EACH_ISA(LIMPID_KERNELS_ENTRY, kFastKernels32)};
+    return *kEntries[number];
+  } else {
+    static constexpr const FastKernels<T>* kEntries[] = {
+        LIMPID_FOR_EACH_ISA(LIMPID_KERNELS_ENTRY, kFastKernels64)};
+    return *kEntries[number];
+  }
 }
-
-const GraphKernels& graph_kernels() { return choose<GraphKernels>(); }
-
 template const FastKernels<float>& fast_kernels<float>();
 template const FastKernels<double>& fast_kernels<double>();
+
+const GraphKernels& graph_kernels() {
+  static constexpr const GraphKernels* kEntries[] = {
+      LIMPID_FOR_EACH_ISA(LIMPID_KERNELS_ENTRY, kGraphKernels)};
+  return *kEntries[choose_isa("").number];
+}
 
 }  // namespace microgpt
 }  // namespace limpid

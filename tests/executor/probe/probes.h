@@ -7,18 +7,13 @@
 
 namespace limpid {
 
-#define LIMPID_DECLARE(isa)    \
-  namespace isa_##isa {        \
-    extern const Probe kProbe; \
-  }
-LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
-#undef LIMPID_DECLARE
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE_KERNELS, Probe kProbe)
 
 // Of an instruction set that available_isas() names.
 inline const Probe& probe_of(std::string_view name) {
-#define LIMPID_FIND(isa) \
-  if (name == #isa) return isa_##isa::kProbe;
-  LIMPID_FOR_EACH_ISA(LIMPID_FIND)
+#define LIMPID_FIND(isa, probe) \
+  if (name == #isa) return isa_##isa::probe;
+  LIMPID_FOR_EACH_ISA(LIMPID_FIND, kProbe)
 #undef LIMPID_FIND
   return isa_scalar::kProbe;
 }
