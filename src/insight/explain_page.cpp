@@ -233,11 +233,8 @@ std::string render(const Json& values, std::string data) {
   const std::string script =
       std::string(insight::explain_data_text()) + std::string(insight::explain_tokens_text()) +
       std::string(insight::explain_contrast_text()) + std::string(insight::explain_heads_text());
-  return render_page(
-      insight::explain_page_text(), values,
-      {{"head", page_head({.style = std::string(insight::explain_style_text()), .script = script})},
-       {"script", script},
-       {"data", std::move(data)}});
+  return render_page(insight::explain_page_text(), values, {{"data", std::move(data)}},
+                     {.style = std::string(insight::explain_style_text()), .script = script});
 }
 
 }  // namespace

@@ -22,10 +22,12 @@ namespace limpid {
 
 // The template is our own, so the limits only catch mistakes in it.
 std::string render_page(std::string_view source, const nlohmann::ordered_json& values,
-                        const std::map<std::string, std::string>& markup) {
+                        std::map<std::string, std::string> markup, const PageHead& head) {
   constexpr int64_t kMaxDepth = 100;
   constexpr int64_t kMaxSteps = 100'000'000;
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
+  markup["script"] = head.script;
+  markup["head"] = page_head(head);
   try {
     const std::string normalized = jinja::normalize_newlines(source);
     const jinja::Template parsed = jinja::parse(normalized, kMaxDepth);

@@ -262,9 +262,6 @@ std::string run_report(const std::string& folder, bool is_live) {
   const RunSettings settings = read_settings(folder);
   std::map<std::string, std::string> markup;
   add_curves(log, markup);
-  const std::string script = is_live ? std::string(training::report_live_text()) : "";
-  markup["script"] = script;
-  markup["head"] = page_head({.style = {}, .script = script, .asks_its_server = is_live});
   Json samples = Json::array();
   for (const LoggedSample& sample : spread(read_samples(folder), kMostSamples))
     samples.push_back({{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}});
@@ -280,7 +277,9 @@ std::string run_report(const std::string& folder, bool is_live) {
       {"kinds", add_maps(spread(read_histograms(folder), kMostColumns), markup)},
       {"samples", samples},
       {"settings", settings_of(settings)}};
-  return render_page(training::report_text(), values, markup);
+  const std::string_view script = is_live ? training::report_live_text() : "";
+  return render_page(training::report_text(), values, std::move(markup),
+                     {.script = std::string(script), .asks_its_server = is_live});
 }
 
 void write_run_report(const std::string& folder) {

@@ -30,11 +30,10 @@ std::string network_page(const Json& network, const Json& film) {
                      {{"is_live", is_live},
                       {"is_lesson", network.at("kind") == "lesson"},
                       {"n_weights", network.at("n_weights")}},
-                     {{"head", page_head({.style = std::string(watch::network_style_text()),
-                                          .script = script,
-                                          .asks_its_server = is_live})},
-                      {"script", script},
-                      {"data", script_json({{"network", network}, {"film", film}})}});
+                     {{"data", script_json({{"network", network}, {"film", film}})}},
+                     {.style = std::string(watch::network_style_text()),
+                      .script = script,
+                      .asks_its_server = is_live});
 }
 
 }  // namespace
