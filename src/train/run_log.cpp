@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/mapped_file.h"
 #include "base/paths.h"
@@ -14,20 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Gives each line of a file of measurements that is an object to `read`, which may throw
-// json::exception.
+// Returns what `read` makes of each line of a file of measurements. It may throw json::exception.
 template <typename Read>
-void for_each_line(const std::string& folder, const char* name, Read&& read) {
+auto read_lines(const std::string& folder, const char* name, const Read& read) {
+  std::vector<std::invoke_result_t<Read, const nlohmann::json&>> lines;
   const fs::path path = fs::path(folder) / name;
-  if (!is_there(path)) return;
+  if (!is_there(path)) return lines;
   const auto file = MappedFile::open(path.string());
   std::string_view text = text_of(*file);
   while (!text.empty()) {
     try {
-      read(nlohmann::json::parse(take_line(text)));
+      lines.push_back(read(nlohmann::json::parse(take_line(text))));
     } catch (const nlohmann::json::exception&) {  // cut short
     }
   }
+  return lines;
 }
 
 // JSON has null in place of a number that is not finite, such as the norm of a skipped step.
@@ -38,8 +40,7 @@ double number_of(const nlohmann::json& json) {
 }  // namespace
 
 std::vector<LogEntry> read_log(const std::string& folder) {
-  std::vector<LogEntry> entries;
-  for_each_line(folder, kLogFile, [&](const nlohmann::json& line) {
+  return read_lines(folder, kLogFile, [](const nlohmann::json& line) {
     LogEntry entry{line.at("step"),
                    line.at("loss"),
                    line.at("lr"),
@@ -47,24 +48,18 @@ std::vector<LogEntry> read_log(const std::string& folder) {
                    line.at("tokens_per_second"),
                    std::nullopt};
     if (const auto found = line.find("val_loss"); found != line.end()) entry.val_loss = *found;
-    entries.push_back(entry);
+    return entry;
   });
-  return entries;
 }
 
 std::vector<LoggedSample> read_samples(const std::string& folder) {
-  std::vector<LoggedSample> samples;
-  for_each_line(folder, kSamplesFile, [&](const nlohmann::json& line) {
-    samples.push_back({line.at("step"), line.at("prompt"), line.at("text")});
+  return read_lines(folder, kSamplesFile, [](const nlohmann::json& line) {
+    return LoggedSample{line.at("step"), line.at("prompt"), line.at("text")};
   });
-  return samples;
 }
 
 std::vector<HistogramLine> read_histograms(const std::string& folder) {
-  std::vector<HistogramLine> lines;
-  for_each_line(folder, kHistogramsFile,
-                [&](const nlohmann::json& line) { lines.push_back(histogram_line(line)); });
-  return lines;
+  return read_lines(folder, kHistogramsFile, histogram_line);
 }
 
 }  // namespace limpid
