@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 #include "thread_seconds.h"
 #include "train/microgpt/trainer.h"
@@ -18,9 +19,13 @@ using namespace limpid::microgpt;
 using limpid::thread_seconds;
 
 // Microseconds of a step.
-double time_steps(Trainer& trainer, int n_steps, const Trainer::BeforeUpdate& before_update) {
+double time_steps(Trainer& trainer, int n_steps, const std::function<void(double loss)>& watch) {
   const double begin = thread_seconds();
-  for (int i = 0; i < n_steps; ++i) trainer.step(before_update);
+  for (int i = 0; i < n_steps; ++i) {
+    const double loss = trainer.look();
+    if (watch) watch(loss);
+    trainer.update();
+  }
   return (thread_seconds() - begin) / n_steps * 1e6;
 }
 
@@ -30,7 +35,7 @@ void measure(const char* name, const Trainer::MakeEngine& make_engine, int n_rou
   std::vector<double> rounds;
   for (int round = 0; round < n_rounds; ++round) {
     Trainer trainer(config, Dataset::parse(names_text(), "names.txt"), make_engine);
-    for (int i = 0; i < 20; ++i) trainer.step();
+    time_steps(trainer, 20, {});
     rounds.push_back(time_steps(trainer, n_steps, {}));
   }
   std::sort(rounds.begin(), rounds.end());
@@ -47,7 +52,7 @@ void measure_watched(const char* name, const Trainer::MakeEngine& make_engine, i
   Trainer trainer(config, Dataset::parse(names_text(), "names.txt"), make_engine);
   limpid::LiveRun run;
   limpid::LossCurve curve;
-  const Trainer::BeforeUpdate watched = [&](double loss) {
+  const auto watched = [&](double loss) {
     curve.add(loss);
     run.step([] { return std::string(); }, [] { return false; });
   };

@@ -233,13 +233,11 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
   ProgressBar bar("training");
   const bool on_terminal = stdout_is_terminal();
   const Config& config = run.config();
-  std::function<void(double)> before_update;
-  if (watch != nullptr) {
-    before_update = [&](double loss) { watch->step(run.steps_done(), loss, interrupted); };
-    watch->wait_for_page(interrupted);
-  }
+  if (watch != nullptr) watch->wait_for_page(interrupted);
   while (run.steps_done() < config.num_steps && !interrupted()) {
-    const double loss = run.step(before_update);
+    const double loss = run.look();
+    if (watch != nullptr) watch->step(run.steps_done(), loss, interrupted);
+    run.update();
     report_step(config, run.steps_done(), loss, json, on_terminal, bar);
     // A user who watches can lower the rate and look at the numbers, so a watched run goes on.
     LIMPID_CHECK(Error, watch != nullptr || std::isfinite(loss),

@@ -57,12 +57,9 @@ double Trainer::look() {
   return engine_->forward_backward(batch_);
 }
 
-double Trainer::step(const BeforeUpdate& before_update) {
-  const double loss = look();
-  if (before_update) before_update(loss);
+void Trainer::update() {
   engine_->update(adam_step(config_, step_));
   ++step_;
-  return loss;
 }
 
 std::string Trainer::sample() {

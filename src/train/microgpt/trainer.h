@@ -32,12 +32,10 @@ class Trainer {
   // Computes the loss and the gradients of the next batch_size documents, starting over at the end
   // of the data, and updates nothing.
   double look();
-  // Runs one step: look(), then `before_update`, then the update. Returns the loss before the
-  // update.
-  using BeforeUpdate = std::function<void(double loss)>;
-  double step(const BeforeUpdate& before_update = {});
+  // Updates the weights by the gradients of look(), which ends the step.
+  void update();
   int64_t steps_done() const { return step_; }
-  // The documents of the last look() or step(), as tokens.
+  // The documents of the last look(), as tokens.
   const std::vector<std::vector<Token>>& batch() const { return batch_; }
   // Replaces config().learning_rate, from which the rate of a step follows.
   void set_learning_rate(double rate) { config_.learning_rate = rate; }

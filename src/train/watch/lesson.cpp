@@ -138,12 +138,9 @@ double Lesson::look() {
   return loss.data();
 }
 
-double Lesson::step(const std::function<void(double loss)>& before_update) {
-  const double loss = look();
-  if (before_update) before_update(loss);
+void Lesson::update() {
   graph_.update(gradients_, adam_step(config_, step_));
   ++step_;
-  return loss;
 }
 
 // The second kind is expected where the logit is above 0, its probability above 1/2.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -29,8 +28,8 @@ class Lesson {
   // Computes loss and gradients of the next points. The loss is the mean of log(1 + exp(-z)) for
   // points of the second kind, and of log(1 + exp(z)) for the others.
   double look();
-  // look(), then `before_update`, then the update. Returns the loss before the update.
-  double step(const std::function<void(double loss)>& before_update = {});
+  // Updates the weights by the gradients of look(), which ends the step.
+  void update();
   // Returns the share of all points for which the network expects the right kind.
   double accuracy();
 
