@@ -1,4 +1,3 @@
-"use strict";
 // The page of `limpid explain`, part 1: the numbers, what is chosen, and how things are drawn.
 //
 // A place p is the position of a token in the text; p = n_tokens is the one after the end. What
@@ -9,9 +8,6 @@ let nTokens;
 let partsAt;  // position -> the parts of its logit
 
 // Numbers in base64 are unpacked when they are first wanted, so that the page opens at once.
-function unpack(text, Type) {
-  return new Type(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
-}
 function lazy(object, name, Type) {
   const text = object[name];
   let numbers = null;
@@ -72,25 +68,6 @@ function choose(change) {
 }
 
 // ---- drawing
-
-const find = (id) => document.getElementById(id);
-
-// An element. Text is always set as text, so nothing that a model or a file says becomes markup.
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in element && name !== "role") element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-function drawn(tag, attributes, text) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
 
 // An empty picture. A screen reader reads the label, which says what the picture shows, with the
 // numbers that matter.

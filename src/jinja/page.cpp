@@ -20,12 +20,19 @@
 
 namespace limpid {
 
+namespace pages {
+// page_colors.css and page_script.js, embedded
+std::string_view page_colors_text();
+std::string_view page_script_text();
+}  // namespace pages
+
 // The template is our own, so the limits only catch mistakes in it.
 std::string render_page(std::string_view source, const nlohmann::ordered_json& values,
-                        std::map<std::string, std::string> markup, const PageHead& head) {
+                        std::map<std::string, std::string> markup, PageHead head) {
   constexpr int64_t kMaxDepth = 100;
   constexpr int64_t kMaxSteps = 100'000'000;
   constexpr int64_t kMaxBytes = int64_t{1} << 30;
+  if (!head.script.empty()) head.script.insert(0, pages::page_script_text());
   markup["script"] = head.script;
   markup["head"] = page_head(head);
   try {
@@ -57,10 +64,6 @@ std::string render_page(std::string_view source, const nlohmann::ordered_json& v
 // in strings, the only place where one can be.
 std::string script_json(const nlohmann::ordered_json& data) {
   return replaced(dump_json(data), "<", "\\u003c");
-}
-
-namespace pages {
-std::string_view page_colors_text();  // page_colors.css, embedded
 }
 
 namespace {

@@ -21,13 +21,13 @@ struct PageHead {
 std::string page_head(const PageHead& head);
 
 // Renders a page of this program. Only the literal text of the template and the values of `markup`
-// (a dict, the template's variable of that name) are markup; so are its `head`, which is
-// page_head(head), and its `script`, which is head.script. `values` is an object with one
+// (a dict, the template's variable of that name) are markup; among them are `head`, which is the
+// page_head, and `script`, which is page_script.js and head.script. `values` is an object with one
 // variable per key. Its text is always escaped, whatever the template does with it, because the
 // interpreter knows the origin of each byte (traced_text.h). Throws Error with the place for a
 // template that cannot be rendered.
 std::string render_page(std::string_view source, const nlohmann::ordered_json& values,
-                        std::map<std::string, std::string> markup, const PageHead& head = {});
+                        std::map<std::string, std::string> markup, PageHead head = {});
 
 // JSON for the inside of a <script> element. Bytes that are not UTF-8 become U+FFFD.
 std::string script_json(const nlohmann::ordered_json& data);

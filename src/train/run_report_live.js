@@ -1,8 +1,6 @@
-"use strict";
 // The report of a run that is under way: asks the program for each step that it shows, and takes
 // the parts of the page that change from a new copy of the page.
 
-const find = (id) => document.getElementById(id);
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const kRedraw = 2000;  // milliseconds between two copies
 

@@ -9,13 +9,6 @@ const kChart = {
   bottom: 30
 };
 
-function drawn(tag, attributes, text) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
 // Two to five round numbers in [low, high].
 function ticks(low, high) {
   const step = 10 ** Math.floor(Math.log10((high - low) / 2 || 1));

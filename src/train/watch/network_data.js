@@ -1,15 +1,10 @@
-"use strict";
 // The page of a network that learns, part 1: its numbers over time, and what is chosen.
 //
 // A frame is a snapshot of the training: step, loss, weights, gradients, activations. In a film all
 // frames are in the page. Live, they come one after another, and older ones are thinned.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+const data = JSON.parse(find("data").textContent);
 const network = data.network;
-const find = (id) => document.getElementById(id);
-
-function floats(text) { return new Float32Array(bytes(text).buffer); }
-function bytes(text) { return Uint8Array.from(atob(text), (c) => c.charCodeAt(0)); }
 
 // Neurons are counted through all groups.
 let nNeurons = 0;
@@ -49,12 +44,12 @@ let curve = null;
 
 function decoded(snapshot) {
   for (const name of ["weights", "gradients", "activations", "activation_gradients", "attention"])
-    if (name in snapshot) snapshot[name] = floats(snapshot[name]);
-  if (snapshot.grid) snapshot.grid = bytes(snapshot.grid);
+    if (name in snapshot) snapshot[name] = unpack(snapshot[name], Float32Array);
+  if (snapshot.grid) snapshot.grid = unpack(snapshot.grid, Uint8Array);
   if (snapshot.curve) setCurve(snapshot.curve);
   return snapshot;
 }
-function setCurve(json) { curve = {stride: json.stride, means: floats(json.means)}; }
+function setCurve(json) { curve = {stride: json.stride, means: unpack(json.means, Float32Array)}; }
 
 // The newest frame is always kept; of the others every so many, so that memory is bounded.
 function addFrame(frame) {
@@ -132,13 +127,6 @@ const short = (x) => x === null || !Number.isFinite(x) ? "not a number" :
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
 // ---- drawing
-
-// An element. Text is set as text, so nothing that a data file says becomes markup.
-function make(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
 
 let colors = {};
 function readColors() {
