@@ -61,7 +61,7 @@ constexpr Properties kSymbol = bit(kSm) | bit(kSc) | bit(kSk) | bit(kSo);
 // Looks up the two-stage table. Bytes that are not UTF-8 (base/utf8.h) have category Cn.
 inline Properties properties_of(char32_t value) {
   if (value >= kInvalidByte) return bit(kCn);
-  const uint8_t packed = kProperties[kPropertyBlock[value >> 7] * 128U + (value & 127U)];
+  const uint8_t packed = packed_properties(value);
   return (Properties{1} << (packed & 0x1F)) | (packed & 0x40 ? kSpace : 0) |
          (packed & 0x20 ? kNumeric : 0);
 }
@@ -69,8 +69,7 @@ inline Properties properties_of(char32_t value) {
 // Returns whether `value` is in NFC independently of its neighbours: it does not decompose, reorder
 // or compose with preceding characters.
 inline bool is_nfc_inert(char32_t value) {
-  return value < 0x300 || value >= kInvalidByte ||
-         (kProperties[kPropertyBlock[value >> 7] * 128U + (value & 127U)] & 0x80) == 0;
+  return value < 0x300 || value >= kInvalidByte || (packed_properties(value) & 0x80) == 0;
 }
 
 extern const Properties kAsciiProperties[128];
