@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/divide_up.h"
 #include "base/system_limits.h"
 #include "executor/executor.h"
 #include "model/decoder.h"
@@ -109,8 +110,7 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   plan.n_processes = options.ranks->n_on_this_machine();
   plan.tokens_per_step = tokens_of(options).second;
   plan.tokens_per_epoch = (plan.n_tokens - 1) / options.seq_len * options.seq_len;
-  plan.steps_per_epoch = plan.tokens_per_epoch / plan.tokens_per_step;
-  if (plan.tokens_per_epoch % plan.tokens_per_step != 0) ++plan.steps_per_epoch;
+  plan.steps_per_epoch = divide_up(plan.tokens_per_epoch, plan.tokens_per_step);
   count_step(f32, spec, options, plan);
   return plan;
 }
