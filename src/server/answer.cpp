@@ -30,22 +30,22 @@ constexpr size_t kMostAnswers = 512;
 class AnswerInProgress {
  public:
   AnswerInProgress(std::shared_ptr<const ServedModel> served, std::unique_ptr<AnswerShape> shape,
-                   std::shared_ptr<HttpReply> reply, bool stream, size_t n_prompts,
-                   size_t n_choices)
+                   std::shared_ptr<HttpReply> reply, const RequestSettings& settings,
+                   const std::vector<std::vector<TokenId>>& prompts)
       : served_(std::move(served)),
         shape_(std::move(shape)),
         reply_(std::move(reply)),
         metrics_(*served_->metrics),
-        stream_(stream),
-        n_left_(n_choices),
-        since_prompt_(n_choices),
-        since_token_(n_choices),
-        prompt_told_(n_choices, 0) {
-    results_.choices.resize(n_choices);
-    results_.prompts.resize(n_prompts);
+        stream_(settings.stream),
+        n_each_(static_cast<size_t>(settings.n_choices)),
+        n_left_(prompts.size() * n_each_),
+        since_prompt_(n_left_),
+        since_token_(n_left_),
+        prompt_told_(n_left_, 0) {
+    results_.choices.resize(n_left_);
+    results_.prompts.resize(prompts.size());
+    for (const auto& prompt : prompts) results_.n_prompt_tokens += std::ssize(prompt);
   }
-
-  void count_prompt(size_t n_tokens) { results_.n_prompt_tokens += static_cast<int64_t>(n_tokens); }
 
   // Ends all choices.
   const CancelToken& cancel_token() const { return cancel_; }
@@ -139,17 +139,15 @@ class AnswerInProgress {
   // Once for each choice, when its prompt is complete.
   void tell_prompt(size_t choice) {
     if (std::exchange(prompt_told_[choice], char{1})) return;
-    const std::vector<TokenLogprobs>& tokens = results_.prompts[choice / n_each()];
+    const std::vector<TokenLogprobs>& tokens = results_.prompts[choice / n_each_];
     if (!tokens.empty()) reply_->write(shape_->prompt(choice, tokens));
   }
-
-  size_t n_each() const { return results_.choices.size() / results_.prompts.size(); }
 
   // Each prompt is reported to the client once: its other choices find what the first one
   // evaluated.
   void count(size_t choice, const GenerationResult& result) {
     const GenerationTimings& timings = result.timings;
-    if (choice % n_each() == 0) results_.n_cached_tokens += timings.n_reused;
+    if (choice % n_each_ == 0) results_.n_cached_tokens += timings.n_reused;
     results_.n_generated += timings.n_generated;
     const bool was_left = result.stop_reason == StopReason::kCancelled && !has_failed_;
     if (was_left && !std::exchange(was_left_, true)) metrics_.n_cancelled += 1;
@@ -176,6 +174,7 @@ class AnswerInProgress {
   const std::shared_ptr<HttpReply> reply_;
   Metrics& metrics_;
   const bool stream_;
+  const size_t n_each_;  // choices of a prompt
   const CancelToken cancel_;
   const Stopwatch since_submitted_;
   std::mutex mutex_;  // guards what follows
@@ -220,6 +219,15 @@ std::vector<GenerationOptions> options_of_choices(const RequestSettings& setting
 
 }  // namespace
 
+// JSON in one line has no line break, which would need another "data:".
+std::string sse_event(const Json& data) { return "data: " + dump_json(data) + "\n\n"; }
+
+std::string sse_event(std::string_view type, const Json& members) {
+  Json data = {{"type", type}};
+  data.update(members);
+  return "event: " + std::string(type) + "\n" + sse_event(data);
+}
+
 void answer(const std::shared_ptr<const ServedModel>& served, const RequestSettings& settings,
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
             const std::shared_ptr<HttpReply>& reply) {
@@ -230,11 +238,10 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
         fmt::format("n is {}, and there are {} prompts: a request has at most {} answers", n_each,
                     prompts.size(), kMostAnswers),
         "n");
-  served->metrics->n_requests += 1;
   const std::shared_ptr<const AdapterMix> mix = adapter_mix(*served, settings);
-  const auto progress = std::make_shared<AnswerInProgress>(
-      served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);
-  for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
+  served->metrics->n_requests += 1;
+  const auto progress =
+      std::make_shared<AnswerInProgress>(served, std::move(shape), reply, settings, prompts);
   try {
     QueuePlace place = served->service->take_place();
     for (size_t i = 0; i < prompts.size(); ++i) {

@@ -5,13 +5,23 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "server/errors.h"
 #include "server/metrics.h"
 #include "server/served_model.h"
-#include "server/sse.h"
 
 namespace limpid {
+
+// Server-sent events (WHATWG HTML, section 9.2): how an answer is streamed over HTTP.
+inline constexpr const char* kEventStream = "text/event-stream";
+// What OpenAI's streams end with.
+inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
+// "data: {…}\n\n"
+std::string sse_event(const Json& data);
+// "event: TYPE\ndata: {"type":"TYPE",…}\n\n"
+std::string sse_event(std::string_view type, const Json& members);
 
 // What the choices of one request came to, in the order of prompts and choices.
 struct AnswerResults {

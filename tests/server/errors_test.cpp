@@ -4,8 +4,8 @@
 
 #include <new>
 
+#include "server/answer.h"
 #include "server/generation_service.h"
-#include "server/sse.h"
 
 namespace limpid::testing {
 namespace {
