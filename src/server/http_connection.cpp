@@ -4,7 +4,6 @@
 
 #include "server/errors.h"
 #include "server/http_reply.h"
-#include "server/http_request_check.h"
 #include "server/http_text.h"
 
 namespace limpid {

@@ -36,6 +36,17 @@ bool is_loopback(std::string_view host);
 bool is_host_allowed(std::string_view host, const HttpOptions& options);
 bool is_origin_allowed(std::string_view origin, std::string_view host, const HttpOptions& options);
 
+struct HttpProblem {
+  int status = 0;  // 0: none
+  std::string_view text{};
+};
+
+// Which requests are refused for their headers, before their body is read: those that servers and
+// proxies could read differently (how long is the body?), and what is not supported.
+HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0);
+// Who asks: see HttpOptions::allowed_hosts and allowed_origins.
+HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& options);
+
 // "Mon, 23 Nov 2026 14:30:32 GMT" (RFC 9110, section 5.6.7)
 std::string http_date(int64_t unix_seconds);
 
