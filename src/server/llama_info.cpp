@@ -1,4 +1,4 @@
-// llama-server's endpoints that tell about the server, its model and its tokenizer.
+// llama-server's endpoints that tell about the server, its model, its adapters and its tokenizer.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -117,7 +117,7 @@ Json model_props(const ServedModel& served) {
        {{"n_ctx", served.n_ctx()},
         {"params", generation_settings_json(served.defaults, served.tokenizer_or_null())}}},
       {"model_alias", served.name},
-      {"model_path", served.path},
+      {"model_path", served.engine().checkpoint().path},
       {"modalities", {{"vision", false}, {"audio", false}}},
       {"chat_template", served.chat_template->source()},
   };
@@ -136,6 +136,21 @@ void props(const ServerCall& call) {
   json["build_info"] = call.api.fingerprint();
   json["is_sleeping"] = entry.state == ShelfState::kAsleep;
   call.send(json);
+}
+
+// How much each adapter counts for requests that do not say it.
+void lora_adapters(const ApiCall& call) {
+  auto list = Json::array();
+  for (const ServedAdapter& adapter : call.served.adapters->list())
+    list.push_back({{"id", list.size()}, {"path", adapter.path}, {"scale", adapter.scale}});
+  call.send(list);
+}
+
+void set_lora_adapters(const ApiCall& call) {
+  const Json body = parse_any_body(call.request.body);
+  if (!body.is_array()) throw ApiError(400, "the body must be an array of objects");
+  call.served.adapters->set_scales(read_adapter_scales(JsonField(body, "")));
+  call.send({{"success", true}});
 }
 
 // Of several models each line has the name of its model as a label, unless the query names one.

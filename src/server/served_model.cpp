@@ -106,12 +106,10 @@ std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string 
   } else {
     chat_template = {engine, &engine->chat_template()};  // the engine owns it
   }
-  std::string path = engine->checkpoint().path;
   const bool writes_bos = chat_template->source().find("bos_token") != std::string::npos;
   auto served = std::make_unique<ServedModel>(
-      ServedModel{std::move(model), std::move(service), std::move(name), std::move(path),
-                  std::move(chat_template), std::move(defaults),
-                  std::make_shared<ServedAdapters>(std::move(adapters))});
+      ServedModel{std::move(model), std::move(service), std::move(name), std::move(chat_template),
+                  std::move(defaults), std::make_shared<ServedAdapters>(std::move(adapters))});
   served->adds_bos = (has_none || !has_own_template) && !writes_bos;
   return served;
 }

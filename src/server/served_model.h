@@ -19,8 +19,7 @@ namespace limpid {
 struct ServedModel {
   LanguageModel model;
   std::unique_ptr<GenerationService> service;
-  std::string name;  // what clients call it
-  std::string path;
+  std::string name;                                   // what clients call it
   std::shared_ptr<const ChatTemplate> chat_template;  // its own, or ChatML
   GenerationOptions defaults;                         // of requests that do not say otherwise
   std::shared_ptr<ServedAdapters> adapters;           // never null
