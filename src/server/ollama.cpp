@@ -56,7 +56,7 @@ class OllamaShape final : public AnswerShape {
 
  private:
   Json part(const std::string& text, bool is_done) const {
-    Json json = {{"model", model_}, {"created_at", rfc3339(unix_seconds())}};
+    Json json = {{"model", model_}, {"created_at", rfc3339(std::time(nullptr))}};
     if (is_chat_) {
       json["message"] = {{"role", "assistant"}, {"content", text}};
     } else {

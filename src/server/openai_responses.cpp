@@ -130,7 +130,7 @@ class ResponsesShape final : public AnswerShape {
 
   const RequestSettings settings_;
   const std::string model_, id_ = new_id("resp_"), item_id_ = new_id("msg_");
-  const int64_t created_ = unix_seconds();
+  const int64_t created_ = std::time(nullptr);
   Json echoed_ = Json::object();  // what the request said
   int64_t n_events_ = 0;
 };

@@ -20,8 +20,6 @@ std::string new_id(std::string_view prefix) {
   return id;
 }
 
-int64_t unix_seconds() { return static_cast<int64_t>(std::time(nullptr)); }
-
 std::string rfc3339(int64_t unix_time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_time)));
 }

@@ -8,7 +8,6 @@ namespace limpid {
 
 // "chatcmpl-" and 24 random letters and digits.
 std::string new_id(std::string_view prefix);
-int64_t unix_seconds();
 // "2026-11-23T14:30:32Z", as Ollama writes times.
 std::string rfc3339(int64_t unix_time);
 
@@ -69,7 +68,7 @@ class OpenAiShape : public AnswerShape {
 
   const bool include_usage_;
   const std::string id_, object_, model_, fingerprint_;
-  const int64_t created_ = unix_seconds();
+  const int64_t created_ = std::time(nullptr);
   std::string chunk_head_;
 };
 
