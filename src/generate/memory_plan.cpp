@@ -85,7 +85,7 @@ class Planner {
     const int64_t n_first = n_first_layers();
     MemoryPlan whole = plan_of(n_first);
     if (!options_.check_memory || problem_of(whole).empty()) return whole;
-    for (const int64_t n_ctx : {wanted_context(), least_context()}) {
+    for (const int64_t n_ctx : {context_or(kLeastContext), context_or(kContextStep)}) {
       for (int64_t layer = spec_.n_layers; layer >= 0; --layer) {
         for (WeightSource& source : sources_) source.stays_in_file = source.layer >= layer;
         if (!all_fit(parts_of(n_first), n_ctx)) continue;
@@ -141,19 +141,17 @@ class Planner {
     if (!devices_.second) return spec_.n_layers;
     if (options_.gpu_layers != OpenOptions::kLayersThatFit)
       return std::min(options_.gpu_layers, spec_.n_layers);
+    const int64_t n_ctx = context_or(kLeastContext);
     for (int64_t n = spec_.n_layers; n > 0; --n) {
       const std::vector<Part> parts = parts_of(n);
-      const bool both_fit = !share_memory(parts) || fit(parts, wanted_context());
-      if (both_fit && fit({&parts.front(), 1}, wanted_context())) return n;
+      const bool both_fit = !share_memory(parts) || fit(parts, n_ctx);
+      if (both_fit && fit({&parts.front(), 1}, n_ctx)) return n;
     }
     return 0;
   }
-  // A context of this size is worth more than layers on a faster device.
-  int64_t wanted_context() const {
-    return options_.n_ctx > 0 ? options_.n_ctx : std::min(kLeastContext, spec_.n_ctx_train);
-  }
-  int64_t least_context() const {
-    return options_.n_ctx > 0 ? options_.n_ctx : std::min(kContextStep, spec_.n_ctx_train);
+  // The context of the options, or else one of `n`, or the model's own if that is smaller.
+  int64_t context_or(int64_t n) const {
+    return options_.n_ctx > 0 ? options_.n_ctx : std::min(n, spec_.n_ctx_train);
   }
 
   // ---- the parts that lie in one memory: one, or both where they share it ----
@@ -221,8 +219,7 @@ class Planner {
     }
     // For the largest possible context; `plan` counts again when the context is known.
     const bool has_head = end_layer == spec_.n_layers;
-    plan.activations = executor.step_bytes(
-        step_size(has_head, options_.n_ctx > 0 ? options_.n_ctx : spec_.n_ctx_train));
+    plan.activations = executor.step_bytes(step_size(has_head, context_or(spec_.n_ctx_train)));
     return {&executor, std::move(plan)};
   }
 
