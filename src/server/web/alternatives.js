@@ -70,10 +70,8 @@ export class Alternatives {
   }
 
   #lost({relatedTarget}) {
-    if (this.#token && !this.box.contains(relatedTarget) &&
-        !this.#view.body.contains(relatedTarget)) {
-      if (relatedTarget) this.hide();
-    }
+    if (!this.#token || !relatedTarget) return;
+    if (!this.box.contains(relatedTarget) && !this.#view.body.contains(relatedTarget)) this.hide();
   }
 
   // Left and right go through the tokens that can be seen, down goes into the alternatives.

@@ -286,14 +286,14 @@ function openSettings() {
   if (!$("settings").open) settingsDialog.open(models, defaults);
 }
 
+const lastView = (test) => transcript.views.findLast(test);
+
 function words() {
-  const view =
-      transcript.views.findLast(({isUser, message}) => !isUser && message.tokens?.length > 0);
+  const view = lastView(({isUser, message}) => !isUser && message.tokens?.length > 0);
   view?.body.focus();
   view?.body.dispatchEvent(new KeyboardEvent("keydown", {key: "Home", bubbles: true}));
 }
 
-const lastView = (test) => transcript.views.findLast(test);
 const turnLast = (step) => {
   const view = lastView(({message}) => session.conversation.siblings(message).length > 1);
   if (view) session.turn(view.message, step);

@@ -45,10 +45,10 @@ export class Transcript {
 
   #drawn(view) {
     this.tint?.paint(view);
-    if (this.#follows) this.goToEnd();
+    this.settle();
   }
 
-  // After an answer: its foot may have grown.
+  // After a message may have grown.
   settle() {
     if (this.#follows) this.goToEnd();
   }
