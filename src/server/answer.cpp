@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "base/stopwatch.h"
+#include "server/api.h"
 
 namespace limpid {
 namespace {
@@ -29,12 +30,12 @@ constexpr size_t kMostAnswers = 512;
 // while choices that were submitted before already answer.
 class AnswerInProgress {
  public:
-  AnswerInProgress(std::shared_ptr<const ServedModel> served, std::unique_ptr<AnswerShape> shape,
-                   std::shared_ptr<HttpReply> reply, const RequestSettings& settings,
+  AnswerInProgress(const ApiCall& call, std::unique_ptr<AnswerShape> shape,
+                   const RequestSettings& settings,
                    const std::vector<std::vector<TokenId>>& prompts)
-      : served_(std::move(served)),
+      : served_(call.loan),
         shape_(std::move(shape)),
-        reply_(std::move(reply)),
+        reply_(call.reply),
         metrics_(*served_->metrics),
         stream_(settings.stream),
         n_each_(static_cast<size_t>(settings.n_choices)),
@@ -228,9 +229,12 @@ std::string sse_event(std::string_view type, const Json& members) {
   return "event: " + std::string(type) + "\n" + sse_event(data);
 }
 
-void answer(const std::shared_ptr<const ServedModel>& served, const RequestSettings& settings,
-            std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
-            const std::shared_ptr<HttpReply>& reply) {
+void answer(const ApiCall& call, const RequestSettings& settings,
+            std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape) {
+  const ServedModel& served = call.served;
+  if (const auto& log = call.api.options().log_prompt) {
+    for (const auto& prompt : prompts) log(served.name, served.model.decode(prompt, true));
+  }
   const auto n_each = static_cast<size_t>(settings.n_choices);
   if (prompts.size() * n_each > kMostAnswers)
     throw ApiError(
@@ -238,17 +242,17 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
         fmt::format("n is {}, and there are {} prompts: a request has at most {} answers", n_each,
                     prompts.size(), kMostAnswers),
         "n");
-  const std::shared_ptr<const AdapterMix> mix = adapter_mix(*served, settings);
-  served->metrics->n_requests += 1;
+  const std::shared_ptr<const AdapterMix> mix = adapter_mix(served, settings);
+  served.metrics->n_requests += 1;
   const auto progress =
-      std::make_shared<AnswerInProgress>(served, std::move(shape), reply, settings, prompts);
+      std::make_shared<AnswerInProgress>(call, std::move(shape), settings, prompts);
   try {
-    QueuePlace place = served->service->take_place();
+    QueuePlace place = served.service->take_place();
     for (size_t i = 0; i < prompts.size(); ++i) {
       const size_t first = i * n_each;
       GenerationRequest request;
       request.place = i + 1 < prompts.size() ? place : std::move(place);
-      request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]),
+      request.choices = options_of_choices(settings, served.n_ctx() - std::ssize(prompts[i]),
                                            progress->cancel_token());
       request.prompt = std::move(prompts[i]);
       request.mix = mix;
@@ -274,12 +278,12 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
         rest.choice += first;
         progress->choice_end(rest, result, error);
       };
-      served->service->submit(std::move(request));
+      served.service->submit(std::move(request));
     }
   } catch (...) {
     return progress->fail(std::current_exception());
   }
-  reply->on_gone([progress] { progress->leave(); });
+  call.reply->on_gone([progress] { progress->leave(); });
 }
 
 }  // namespace limpid

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "server/errors.h"
-#include "server/metrics.h"
-#include "server/served_model.h"
+#include "server/generation_service.h"
+#include "server/request_settings.h"
 
 namespace limpid {
+
+struct ApiCall;
 
 // Server-sent events (WHATWG HTML, section 9.2): how an answer is streamed over HTTP.
 inline constexpr const char* kEventStream = "text/event-stream";
@@ -80,8 +82,7 @@ class AnswerShape {
 // Generates settings.n_choices continuations of each prompt and answers with them, or with what
 // went wrong. Holds the model until then. Throws ApiError for too many of them, and for adapters
 // that do not exist.
-void answer(const std::shared_ptr<const ServedModel>& served, const RequestSettings& settings,
-            std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
-            const std::shared_ptr<HttpReply>& reply);
+void answer(const ApiCall& call, const RequestSettings& settings,
+            std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape);
 
 }  // namespace limpid

@@ -99,8 +99,7 @@ void anthropic_messages(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const RequestSettings settings = call.read_settings(body, kMessagesApi);
   body.required("max_tokens");
-  call.answer_with(settings, {prompt_of(call, body, settings)},
-                   std::make_unique<MessagesShape>(call));
+  answer(call, settings, {prompt_of(call, body, settings)}, std::make_unique<MessagesShape>(call));
 }
 
 void anthropic_count_tokens(const ApiCall& call) {

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "server/answer.h"
 #include "server/api_keys.h"
 #include "server/model_shelf.h"
 
@@ -62,9 +61,7 @@ struct ServerCall {
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
 
-  void send(const Json& json, int status = 200) const {
-    reply->send({status, "application/json", dump_json(json)});
-  }
+  void send(const Json& json) const { reply->send({200, "application/json", dump_json(json)}); }
 };
 
 // One call of an endpoint that needs a model. A copy of the loan keeps the model loaded.
@@ -88,14 +85,6 @@ struct ApiCall : ServerCall {
     if (slot > last)
       throw ApiError(400, fmt::format("id_slot is {}, the slots are 0 to {}", slot, last),
                      "id_slot");
-  }
-  void answer_with(const RequestSettings& settings, std::vector<std::vector<TokenId>> prompts,
-                   std::unique_ptr<AnswerShape> shape) const {
-    if (api.options().log_prompt) {
-      for (const auto& prompt : prompts)
-        api.options().log_prompt(served.name, served.model.decode(prompt, true));
-    }
-    answer(loan, settings, std::move(prompts), std::move(shape), reply);
   }
 };
 

@@ -141,7 +141,7 @@ void ollama_chat(const ApiCall& call) {
   auto shape = std::make_unique<OllamaShape>(call, true);
   const auto messages = body.find("messages");
   if (!messages || messages->elements().empty()) return answer_without_prompt(call, body, *shape);
-  call.answer_with(settings, {encode_messages(call.served, *messages, settings)}, std::move(shape));
+  answer(call, settings, {encode_messages(call.served, *messages, settings)}, std::move(shape));
 }
 
 void ollama_generate(const ApiCall& call) {
@@ -149,7 +149,7 @@ void ollama_generate(const ApiCall& call) {
   const RequestSettings settings = ollama_settings(call, body, kGenerateApi);
   auto shape = std::make_unique<OllamaShape>(call, false);
   if (body.string_or_empty("prompt").empty()) return answer_without_prompt(call, body, *shape);
-  call.answer_with(settings, {prompt_of_generate(call, body, settings)}, std::move(shape));
+  answer(call, settings, {prompt_of_generate(call, body, settings)}, std::move(shape));
 }
 
 void ollama_version(const ServerCall& call) {

@@ -83,7 +83,7 @@ void chat_completions(const ApiCall& call) {
   if (chat.settings.verbose || call.api.options().verbose)
     verbose["prompt"] = call.served.model.decode(chat.prompt, true);
   auto shape = std::make_unique<ChatShape>(call, chat.settings, std::move(verbose));
-  call.answer_with(chat.settings, {std::move(chat.prompt)}, std::move(shape));
+  answer(call, chat.settings, {std::move(chat.prompt)}, std::move(shape));
 }
 
 void chat_input_tokens(const ApiCall& call) {

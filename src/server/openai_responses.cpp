@@ -151,8 +151,8 @@ std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body,
 void responses(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const RequestSettings settings = call.read_settings(body, kResponsesApi);
-  call.answer_with(settings, {prompt_of(call, body, settings)},
-                   std::make_unique<ResponsesShape>(call, settings, body));
+  answer(call, settings, {prompt_of(call, body, settings)},
+         std::make_unique<ResponsesShape>(call, settings, body));
 }
 
 void responses_input_tokens(const ApiCall& call) {

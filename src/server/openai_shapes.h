@@ -1,6 +1,7 @@
 // What OpenAI's answers have in common.
 #pragma once
 
+#include "server/answer.h"
 #include "server/api.h"
 #include "server/logprobs_json.h"
 
@@ -35,7 +36,7 @@ void continue_prompts(const ApiCall& call, ApiName api) {
   const RequestSettings settings = call.read_settings(body, api);
   auto prompts = read_prompts(call.served, body.required("prompt"));
   auto shape = std::make_unique<Shape>(call, settings, prompts);
-  call.answer_with(settings, std::move(prompts), std::move(shape));
+  answer(call, settings, std::move(prompts), std::move(shape));
 }
 
 // The shape of the answers of /v1/chat/completions and /v1/completions: objects with an id, the
