@@ -83,12 +83,9 @@ void GenerationTask::on_row(int64_t position, const StepRow& logits) {
 
 // The token is evaluated in the next tick. In a full context, the tokens move up first.
 void GenerationTask::extend(TokenId token) {
-  std::vector<TokenId> tokens = std::move(tokens_);
-  if (continuation_.needs_shift(std::ssize(tokens), n_ctx_)) {
-    tokens_ = shifted(tokens, continuation_.n_keep());
+  if (continuation_.needs_shift(std::ssize(tokens_), n_ctx_)) {
+    tokens_ = shifted(tokens_, continuation_.n_keep());
     n_stored_ = std::clamp<int64_t>(continuation_.n_keep(), 0, std::ssize(tokens_));
-  } else {
-    tokens_ = std::move(tokens);
   }
   if (continuation_.finished()) return;
   tokens_.push_back(token);

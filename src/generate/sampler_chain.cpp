@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "generate/samplers.h"
 
 namespace limpid {
 namespace {

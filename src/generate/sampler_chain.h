@@ -5,11 +5,17 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "limpid/sampler.hpp"
 
 namespace limpid {
+
+// Creates the sampler of that name in SamplerOptions::order ("typical" and "temp" are accepted
+// too). The samplers that come with Limpid have llama.cpp's semantics and names. Null when
+// `options` switch it off. Throws ArgumentError, which lists the names, for an unknown one.
+std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options);
 
 // Bias, then each sampler in order, then softmax, then one random draw. With temperature 0 the
 // chain is greedy: only bias, penalties and custom samplers run, and the best candidate is taken.

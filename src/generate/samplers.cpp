@@ -1,5 +1,4 @@
-#include "generate/samplers.h"
-
+// The samplers of a chain.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "generate/portable_exp.h"
+#include "generate/sampler_chain.h"
 #include "limpid/error.hpp"
 
 namespace limpid {

@@ -16,9 +16,9 @@
 // et al. 2025, arXiv:2510.08055):
 //
 //   tick  sequence 0             sequence 1
-//   4     token 2, layers 0-15   prompt [0, 20), layers 0-4
-//   5     token 3, layers 0-15   prompt [0, 20), layers 5-9
-//   6     token 4, layers 0-15   prompt [0, 20), layers 10-15
+//   4     token 2, layers 0-15   prompt [0, 20), layers 0-5
+//   5     token 3, layers 0-15   prompt [0, 20), layers 6-10
+//   6     token 4, layers 0-15   prompt [0, 20), layers 11-15
 //
 // Sequences that use other weights (AdapterMix) or want another result share a tick, each kind with
 // a pass of its own.
