@@ -100,6 +100,7 @@ class Adapters(unittest.TestCase):
         ):
             status, answer = self.server.post("/completion", {**ASKED, "lora": scales})
             self.assertEqual((status, answer["error"]["param"]), (400, param))
+        self.assertEqual(self.server.metrics()["limpid:requests_total"], 0)  # refused before
         for body in ([{"id": 9}], {"id": 0}, b'[],"a":1'):
             self.assertEqual(self.server.post("/lora-adapters", body)[0], 400)
         message = self.server.post("/lora-adapters", {})[1]["error"]["message"]
