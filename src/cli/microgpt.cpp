@@ -1,12 +1,10 @@
 // `limpid microgpt`: trains the smallest complete language model, and lets it speak.
 //
-// Numbers of the configuration have three sources, the preset, the saved model and the options, and
-// the options may come before --preset on the command line. So an option does not set a number. It
-// adds a Change, a function that sets it, and all changes are applied when the preset is known. The
-// list of changes also tells which options were given, for those that a saved model or a lesson
-// refuses.
+// Options of numbers change what the preset says, and may come before --preset on the command line.
+// CLI11 reads the values in the order in which the options are declared, so the presets are
+// declared first.
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -31,18 +29,10 @@ namespace {
 namespace fs = std::filesystem;
 using microgpt::Config;
 using microgpt::Dataset;
-using microgpt::Shape;
 using microgpt::Trainer;
 
-// A change of the preset's numbers that an option asks for. The preset itself is known only when
-// all options are.
-struct Change {
-  std::string option;
-  std::function<void(Config&)> apply;
-};
-
 struct MicrogptFlags {
-  std::optional<std::string> preset;
+  std::string preset;
   bool python_rng = false;
   std::string data;
   std::string input_url;
@@ -54,47 +44,38 @@ struct MicrogptFlags {
   bool json = false;
   std::string graph;
   WatchFlags watch;
-  std::vector<Change> changes;
+  Config config;
+  const CLI::App* app = nullptr;  // which knows what was given
 };
 
-// Declares an option that sets a number of the configuration, or of its shape.
-template <typename Owner, typename Number>
-void add_number(CLI::App& app, MicrogptFlags& values, const std::string& declaration,
-                Number Owner::*member, std::string help) {
-  const std::string name = declaration.substr(0, declaration.find(' '));
-  const auto read = [&values, member, name](const std::string& text) {
-    Number number{};
-    std::string problem = read_value(text, {}, number);
-    if (!problem.empty()) return problem;
-    values.changes.push_back({name, [=](Config& config) {
-                                if constexpr (std::is_same_v<Owner, Shape>)
-                                  config.shape.*member = number;
-                                else
-                                  config.*member = number;
-                              }});
-    return problem;
-  };
-  add_list(app, declaration, read, std::move(help));
-}
-
 void declare(CLI::App& app, MicrogptFlags& values) {
+  Config& config = values.config;
+  values.app = &app;
+  group(app, "preset");
+  add_list(
+      app, "--preset NAME",
+      [&](const std::string& name) {
+        values.config = microgpt::preset(values.preset = name);
+        return "";
+      },
+      "fsharp or python: whose defaults (fsharp)");
+  add_switch(app, "--python-rng", values.python_rng,
+             "repeat Karpathy's Python, number for number (implies --preset python)")
+      ->each([&](const std::string& is_on) {
+        if (is_on == "true") values.config = microgpt::preset("python");
+      });
   group(app, "model");
-  add_number(app, values, "--n_embd N", &Shape::n_embd, "width (16)");
-  add_number(app, values, "--n_layer N", &Shape::n_layer, "transformer layers (1)");
-  add_number(app, values, "--n_head N", &Shape::n_head, "attention heads (4)");
-  add_number(app, values, "--block_size N", &Shape::block_size,
-             "context, in tokens (8; python: 16)");
+  add_option(app, "--n_embd N", config.shape.n_embd, "width (16)");
+  add_option(app, "--n_layer N", config.shape.n_layer, "transformer layers (1)");
+  add_option(app, "--n_head N", config.shape.n_head, "attention heads (4)");
+  add_option(app, "--block_size N", config.shape.block_size, "context, in tokens (8; python: 16)");
   group(app, "training");
-  add_number(app, values, "--num_steps N", &Config::num_steps, "steps (10000; python: 1000)");
-  add_number(app, values, "--learning_rate X", &Config::learning_rate,
-             "at step 1; falls to 0 (0.01)");
-  add_number(app, values, "--batch_size B", &Config::batch_size, "documents a step (1)");
-  add_number(app, values, "--seed N", &Config::seed, "seed of all random numbers (42)");
+  add_option(app, "--num_steps N", config.num_steps, "steps (10000; python: 1000)");
+  add_option(app, "--learning_rate X", config.learning_rate, "at step 1; falls to 0 (0.01)");
+  add_option(app, "--batch_size B", config.batch_size, "documents a step (1)");
+  add_option(app, "--seed N", config.seed, "seed of all random numbers (42)");
   add_option(app, "--data FILE", values.data, "documents, one a line (default: 32,033 names)");
   add_option(app, "--input_url URL", values.input_url, "the same, fetched once and kept");
-  add_option(app, "--preset NAME", values.preset, "fsharp or python: whose defaults (fsharp)");
-  add_switch(app, "--python-rng", values.python_rng,
-             "repeat Karpathy's Python, number for number (implies --preset python)");
   add_option(app, "--engine NAME", values.engine,
              "scalar: a graph of numbers; fast: matrices, no graph; tensor: as train (scalar)");
   add_option(app, "--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 (f32)");
@@ -102,23 +83,13 @@ void declare(CLI::App& app, MicrogptFlags& values) {
   add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
   group(app, "samples");
   add_switch(app, "--sample-only", values.sample_only, "no training; needs --load");
-  add_number(app, values, "--samples N", &Config::samples, "how many at the end (20)");
-  add_number(app, values, "--temperature X", &Config::temperature,
-             "low: careful, high: wild (0.5)");
+  add_option(app, "--samples N", config.samples, "how many at the end (20)");
+  add_option(app, "--temperature X", config.temperature, "low: careful, high: wild (0.5)");
   declare_watch(app, values.watch);
   group(app, "output");
   add_option(app, "--graph FILE", values.graph, "only draw a small graph of Values (SVG)");
   add_switch(app, "--json", values.json,
              "an object a step (step, loss) and a sample, for machines");
-}
-
-// First the preset, then what the options change of it, in whatever order they were given.
-Config to_config(const MicrogptFlags& values) {
-  LIMPID_CHECK(ArgumentError, !values.python_rng || values.preset.value_or("python") == "python",
-               "--python-rng repeats the Python; it goes with --preset python only");
-  Config config = microgpt::preset(values.python_rng ? "python" : values.preset.value_or("fsharp"));
-  for (const Change& change : values.changes) change.apply(config);
-  return config;
 }
 
 // `scalar` builds a node for each addition and multiplication of f64 numbers, as the originals do;
@@ -176,26 +147,26 @@ Dataset read_data(const MicrogptFlags& values) {
   return Dataset::parse(read_text(path), path);
 }
 
-// Whether the option of a number is given; "--data" stands for --input_url too.
-bool is_given(const MicrogptFlags& values, std::string_view option) {
-  if (option == "--data") return !values.data.empty() || !values.input_url.empty();
-  return std::ranges::find(values.changes, option, &Change::option) != values.changes.end();
+// Throws ArgumentError for the first of the options that is given; `why` says why it may not be.
+void refuse(const MicrogptFlags& values, std::initializer_list<const char*> options,
+            std::string_view why) {
+  for (const char* option : options)
+    LIMPID_CHECK(ArgumentError, !is_given(*values.app, option), "{} {}; leave it out", option, why);
 }
 
 // With --load the shape and the alphabet are those of the file, so options that set the shape are
 // refused.
 Trainer make_trainer(const MicrogptFlags& values) {
-  Config config = to_config(values);
+  const Config& config = values.config;
   const auto make_engine = to_engine(values);
   LIMPID_CHECK(ArgumentError, !values.sample_only || !values.load.empty(),
                "--sample-only needs --load FILE, a model to draw samples from");
   if (values.load.empty()) return {config, read_data(values), make_engine};
-  for (const char* option : {"--n_embd", "--n_layer", "--n_head", "--block_size"})
-    LIMPID_CHECK(ArgumentError, !is_given(values, option), "{} is fixed by --load {}; leave it out",
-                 option, values.load);
-  for (const char* option : {"--num_steps", "--learning_rate", "--batch_size", "--data"})
-    LIMPID_CHECK(ArgumentError, !values.sample_only || !is_given(values, option),
-                 "{} is for training, and --sample-only does none; leave it out", option);
+  refuse(values, {"--n_embd", "--n_layer", "--n_head", "--block_size"},
+         fmt::format("is fixed by --load {}", values.load));
+  if (values.sample_only)
+    refuse(values, {"--num_steps", "--learning_rate", "--batch_size", "--data", "--input_url"},
+           "is for training, and --sample-only does none");
   const auto saved = microgpt::load_model(values.load);
   return {config, values.sample_only ? Dataset() : read_data(values), make_engine, &saved};
 }
@@ -252,21 +223,13 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
 // The lesson has one network and makes its own data, so options of microgpt that mean nothing to it
 // are refused.
 int run_lesson(const MicrogptFlags& values) {
-  constexpr std::array<std::string_view, 3> kKept = {"--num_steps", "--learning_rate", "--seed"};
-  const auto refuse = [&](bool is_given, std::string_view option) {
-    LIMPID_CHECK(ArgumentError, !is_given,
-                 "{} means nothing to the network of --watch-task; leave it out", option);
-  };
-  Config config = to_config(values);
-  config.num_steps = 2000;
-  for (const Change& change : values.changes) {
-    refuse(std::ranges::find(kKept, change.option) == kKept.end(), change.option);
-    change.apply(config);
-  }
-  refuse(values.preset.has_value() || values.python_rng, "--preset");
-  refuse(values.engine != "scalar" || !values.dtype.empty(), "another engine");
-  refuse(is_given(values, "--data"), "--data");
-  refuse(!values.save.empty() || !values.load.empty() || values.sample_only, "--save or --load");
+  refuse(values,
+         {"--preset", "--python-rng", "--n_embd", "--n_layer", "--n_head", "--block_size",
+          "--batch_size", "--data", "--input_url", "--engine", "--dtype", "--save", "--load",
+          "--sample-only", "--samples", "--temperature"},
+         "means nothing to the network of --watch-task");
+  Config config = values.config;
+  if (!is_given(*values.app, "--num_steps")) config.num_steps = 2000;
   Lesson lesson(values.watch.task, config);
   NetworkWatch watch(values.watch,
                      {lesson.network(), [&] { return lesson.snapshot(); },
@@ -306,6 +269,9 @@ int run(const MicrogptFlags& values) {
     return kExitOk;
   }
   check_watch(values.watch);
+  LIMPID_CHECK(ArgumentError,
+               !values.python_rng || values.preset.empty() || values.preset == "python",
+               "--python-rng repeats the Python; it goes with --preset python only");
   LIMPID_CHECK(ArgumentError, !values.sample_only || !values.watch.any(),
                "--sample-only trains nothing that could be watched; leave --watch and --film out");
   if (!values.watch.task.empty()) return run_lesson(values);

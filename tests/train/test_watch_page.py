@@ -353,7 +353,7 @@ class Films(Pages):
         for options, told in (
             (("--watch-task", "square"), "the tasks are circle, xor and spiral"),
             (("--watch-task", "xor", "--n_embd", 8), "--n_embd means nothing"),
-            (("--watch-task", "xor", "--save", "x"), "--save or --load means nothing"),
+            (("--watch-task", "xor", "--save", "x"), "--save means nothing"),
             (("--watch", "--n_embd", 128, "--engine", "fast"), "too large to draw"),
             (("--watch-task", "xor", "--learning_rate", -1), "learning rate -1: must be above 0"),
             (("--film", "-"), "name a file"),
