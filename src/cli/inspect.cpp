@@ -13,6 +13,7 @@
 #include "cli/output_path.h"
 #include "generate/engine.h"
 #include "insight/rope_chart.h"
+#include "layouts/rope_scaling.h"
 #include "model/configuration.h"
 #include "model/registry.h"
 #include "quantize/file_type.h"
@@ -54,14 +55,20 @@ void declare(CLI::App& app, InspectFlags& values) {
   for (const char* source : {"-m", "-hf"}) precedes(app, "--config", source);
 }
 
-// The model as a run with these options would have it: names, types and shapes. --config alone
-// names a model that need not be there.
+// --config alone names a model that need not be there.
+Checkpoint configuration(const OpenOptions& options) {
+  check_configuration(options.config);
+  Checkpoint checkpoint = find_configuration(options.config);
+  if (!options.rope_scaling.empty())
+    override_rope_scaling(checkpoint, parse_rope_scaling(options.rope_scaling));
+  return checkpoint;
+}
+
+// The model as a run with these options would have it: names, types and shapes.
 std::shared_ptr<const Checkpoint> as_it_would_run(const ModelFlags& model, bool is_configuration) {
-  if (is_configuration) check_configuration(model.options.config);
-  auto checkpoint =
-      is_configuration
-          ? std::make_shared<const Checkpoint>(find_configuration(model.options.config))
-          : with_adapters(open_header(model), to_open_options(model));
+  auto checkpoint = is_configuration
+                        ? std::make_shared<const Checkpoint>(configuration(model.options))
+                        : with_adapters(open_header(model), to_open_options(model));
   if (model.options.quantize.empty()) return checkpoint;
   return std::make_shared<const Checkpoint>(
       quantized_shapes(*checkpoint, file_type_from_name(model.options.quantize)));
@@ -84,6 +91,8 @@ void run(const InspectFlags& values) {
                "--weights reads the weights of a file as they are: give -m, without --quantize");
   LIMPID_CHECK(ArgumentError, !is_configuration || values.plan || model.options.quantize.empty(),
                "--config alone shows every type; give --quantize with --plan");
+  LIMPID_CHECK(ArgumentError, !is_configuration || model.options.lora.empty(),
+               "--lora changes the weights of a model: give -m");
   const bool draws_rope = !values.rope_svg.empty();
   LIMPID_CHECK(ArgumentError, values.plan + values.weights + draws_rope <= 1,
                "--plan, --weights and --rope-svg are different views: give one of them");

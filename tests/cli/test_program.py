@@ -131,7 +131,7 @@ class FrontDoor(unittest.TestCase):
                 if given[0] == str(q8):
                     expected = devices
                 self.assertEqual(devices, expected)
-        for given in (["--weights"], ["--quantize", "q8_0"]):
+        for given in (["--weights"], ["--quantize", "q8_0"], ["--lora", "poet"]):
             self.refused("inspect", "--config", "gpt2", *given, words=[given[0]])
 
     def test_context_overflow_names_both_counts(self):

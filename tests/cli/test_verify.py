@@ -191,6 +191,12 @@ class Configurations(unittest.TestCase):
                 rope["inverse_frequencies"],
             )
             self.assertIn("id='before'", svg.read_text())
+            given = ("inspect", "--config", "llama-2-7b", "--rope-svg", svg)
+            drawn = []
+            for options in ((), ("--rope-scaling", "linear:4")):
+                self.assertEqual(output(*given, *options)[0], 0)
+                drawn.append(svg.read_text())
+            self.assertNotEqual(*drawn)
         code, _, err = output("inspect", MODELS["gpt2"], "--rope-scaling", "linear:4")
         self.assertEqual(code, 1)
         self.assertIn("learned positions", err)
