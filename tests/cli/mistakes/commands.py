@@ -166,6 +166,10 @@ PULLING = [
         "limpid pull --list --dir nothing",
         "--list and --remove look where pull keeps models by itself: leave --dir out",
     ),
+    Mistake(
+        "limpid pull --remove Qwen/Qwen3-0.6B --file model.gguf",
+        "--list and --remove are about whole models: leave --file, --revision and --wheel out",
+    ),
     Mistake("limpid pull", "which model? try: limpid pull smollm2"),
     Mistake("limpid pull --list smollm2", "--list shows all models: leave smollm2 out"),
     Mistake(
