@@ -57,7 +57,7 @@ Build look_at_build() {
 // The folder, or the nearest parent of it that exists.
 fs::path existing_part(fs::path folder) {
   while (!is_there(folder) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
+  return folder.empty() ? "." : folder;  // XDG_CACHE_HOME may be relative
 }
 
 // Why nothing can be written to the existing folder, or "".
