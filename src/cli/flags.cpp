@@ -52,11 +52,9 @@ struct BadValue {
 // CLI11 knows names of one letter after one dash, and longer ones after two. So an option -ctk is
 // "--_ctk" to CLI11, and -c is "--_c": only then do all names keep the order of the declaration.
 std::string name_for_parser(std::string_view name) {
-  const bool is_negation = name.starts_with('!');
-  if (is_negation) name.remove_prefix(1);
+  if (name.starts_with('!')) return "!" + name_for_parser(name.substr(1));
   const bool one_dash = name.starts_with('-') && !name.starts_with("--");
-  return fmt::format("{}{}{}", is_negation ? "!" : "", one_dash ? "--_" : "",
-                     one_dash ? name.substr(1) : name);
+  return one_dash ? fmt::format("--_{}", name.substr(1)) : std::string(name);
 }
 
 // The parts of a declaration "-c,--ctx-size N".
@@ -279,15 +277,17 @@ CLI::Option* add_list(CLI::App& app, std::string_view text,
     }
     return true;
   };
-  return app.add_option(declaration.names, callback, std::move(help))
-      ->type_name(declaration.placeholder)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->envname(std::string(env));
-}
-
-void take_several(CLI::Option* option) {
-  option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(true);
+  const std::string& value = declaration.placeholder;
+  const bool takes_several = value.ends_with("...");
+  const bool may_lack = value.starts_with('[');
+  CLI::Option* option = app.add_option(declaration.names, callback, std::move(help))
+                            ->type_name(value)
+                            ->allow_extra_args(takes_several)
+                            ->multi_option_policy(may_lack ? CLI::MultiOptionPolicy::TakeLast
+                                                           : CLI::MultiOptionPolicy::TakeAll)
+                            ->envname(std::string(env));
+  if (takes_several) option->expected(1, CLI::detail::expected_max_vector_size);
+  return may_lack ? option->expected(0, 1) : option;
 }
 
 CLI::Option* take_all_left(CLI::Option* option) {
@@ -311,10 +311,6 @@ CLI::Option* add_switch(CLI::App& app, std::string_view text, bool& value, std::
       ->type_name("")
       ->transform(read)
       ->envname(std::string(env));
-}
-
-void may_lack_value(CLI::Option* option) {
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->expected(0, 1);
 }
 
 // placeholder() and likely_values() of help.cpp take them apart again.

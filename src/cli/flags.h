@@ -47,15 +47,14 @@ std::string read_value(const std::string& text, const Range& range, std::optiona
 }
 
 // Declares an option "-c,--ctx-size N": names between commas, then a placeholder for the value. A
-// name without dashes makes the option a positional argument too. `env` names an environment
-// variable that counts when the option is not on the command line. `read` is called with the text
-// each time that the option is given, and returns the problem with it, or "".
+// name without dashes makes the option a positional argument too. A value "[LIST]", after '=' or as
+// the next word if that is not an option, may be left out: "". An option of "FILE..." takes all
+// words up to the next option. `env` names an environment variable that counts when the option is
+// not on the command line. `read` is called with the text each time that the option is given, and
+// returns the problem with it, or "".
 CLI::Option* add_list(CLI::App& app, std::string_view declaration,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env = {});
-
-// The option then takes all words up to the next option, as `--data *.txt` gives them.
-void take_several(CLI::Option* option);
 
 // A position then takes all remaining words.
 CLI::Option* take_all_left(CLI::Option* option);
@@ -79,8 +78,6 @@ CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, s
 // An option that takes no value; "!--no-x" among its names is the negation.
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
                         std::string_view env = {});
-// The option's value, after '=' or as the next word if that is not an option, may be left out: "".
-void may_lack_value(CLI::Option* option);
 // Likely values, for completion. The option takes others too.
 void suggest(CLI::Option* option, const std::vector<std::string>& values);
 // An option with likely values.

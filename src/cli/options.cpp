@@ -25,13 +25,12 @@
 #include "train/run_folder.h"
 
 namespace limpid::cli {
+namespace {
 
-// add_option() finds these two by the type of the value: a lookup that goes through the namespace
-// of its other arguments, but not into the unnamed namespace.
-//
-// Reads "15043+1.5" or "15043-inf": an id, a sign, and a number.
-static std::string read_value(const std::string& text, const Range& /*range*/,
-                              std::vector<LogitBias>& biases) {
+constexpr std::array<std::string_view, 4> kDevices = {"cpu", "opencl", "cuda", "reference"};
+
+// Reads "15043+1.5" or "15043-inf": an id, a sign, and a number. Returns the problem, or "".
+std::string read_bias(const std::string& text, std::vector<LogitBias>& biases) {
   const size_t sign = std::min(text.find_first_of("+-"), text.size());
   const std::string size = text.substr(std::min(sign + 1, text.size()));
   LogitBias bias{0, std::numeric_limits<float>::infinity()};
@@ -45,17 +44,12 @@ static std::string read_value(const std::string& text, const Range& /*range*/,
   return "";
 }
 
-static std::string read_value(const std::string& text, const Range& /*range*/,
-                              RandomNumbers& value) {
+std::string read_generator(const std::string& text, RandomNumbers& value) {
   if (text != "philox" && text != "mt19937")
     return fmt::format("'{}' is neither philox nor mt19937", text);
   value = text == "philox" ? RandomNumbers::kPhilox : RandomNumbers::kMersenneTwister;
   return "";
 }
-
-namespace {
-
-constexpr std::array<std::string_view, 4> kDevices = {"cpu", "opencl", "cuda", "reference"};
 
 // Names the option in the error of the library, which refuses its value.
 void check_value(std::string_view option, const std::function<void()>& check) {
@@ -260,11 +254,14 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
   add_switch(app, "--special", options.show_special, "write control tokens as text");
   group(app, "sampling");
   declare_settings(app, sampler, values.given_settings);
-  add_option(
-      app, "--rng NAME", sampler.random_numbers,
+  add_list(
+      app, "--rng NAME",
+      [&](const std::string& text) { return read_generator(text, sampler.random_numbers); },
       "generator of random numbers: philox, or mt19937, which draws as llama.cpp does (philox)");
-  add_option(app, "-l,--logit-bias ID+BIAS", sampler.logit_bias,
-             "add to a token's logit; ID-inf bans it; may be given several times");
+  add_list(
+      app, "-l,--logit-bias ID+BIAS",
+      [&](const std::string& text) { return read_bias(text, sampler.logit_bias); },
+      "add to a token's logit; ID-inf bans it; may be given several times");
   add_option(app, "--samplers LIST", sampler.order,
              "the chain, names between ';' (penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;"
              "temperature)");

@@ -180,8 +180,8 @@ void declare(CLI::App& app, TokenizeFlags& values) {
   add_switch(app, "--json", values.json, "all three as JSON");
   add_switch(app, "--jsonl", values.jsonl, "each line in is a JSON string, each line out its ids");
   add_switch(app, "--no-bos", values.no_bos, "leave BOS and EOS out");
-  may_lack_value(add_option(app, "--special [LIST]", values.special,
-                            "parse control tokens in the text: all, or the names in LIST"));
+  add_option(app, "--special [LIST]", values.special,
+             "parse control tokens in the text: all, or the names in LIST");
   add_option(app, "--tokenizer-algorithm NAME", values.algorithm,
              "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
              "far the two differ");

@@ -84,8 +84,7 @@ void declare(CLI::App& app, TrainFlags& values) {
       return set(tried, name, text);
     };
     const char* names = name == "model" ? "-m,--" : "--";
-    auto* option = add_list(app, fmt::format("{}{} {}", names, name, placeholder), read, help);
-    if (name == "data") take_several(option);
+    add_list(app, fmt::format("{}{} {}", names, name, placeholder), read, help);
   });
 }
 

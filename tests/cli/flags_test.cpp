@@ -38,7 +38,7 @@ std::string parse(Values& values, const Arguments& arguments) {
   add_option(app, "--temp X", values.temperature, "a number");
   add_switch(app, "-st,--single-turn", values.single_turn, "once");
   add_switch(app, "--shift,!--no-shift", values.shift, "shift", "LIMPID_TEST_SHIFT");
-  may_lack_value(add_option(app, "--special [LIST]", values.special, "special"));
+  add_option(app, "--special [LIST]", values.special, "special");
   precedes(app, "--temp", "-n");
   try {
     cli::parse(app, "say", arguments);
