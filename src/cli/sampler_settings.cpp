@@ -7,7 +7,6 @@
 
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <variant>
@@ -37,8 +36,7 @@ struct Setting {
   }
   // "-s,--seed N" -> "s", "seed"
   [[nodiscard]] std::vector<std::string> spellings() const {
-    std::vector<std::string> names =
-        CLI::detail::split(std::string(declaration.substr(0, declaration.find(' '))), ',');
+    std::vector<std::string> names = split_list(declaration.substr(0, declaration.find(' ')));
     for (std::string& name : names) name.erase(0, name.find_first_not_of('-'));
     return names;
   }

@@ -10,7 +10,6 @@
 //            first one.
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <limits>
 
 #include "base/check.h"
@@ -26,14 +25,8 @@ namespace {
 std::vector<ModelPart> parts_of(std::string_view option, std::string_view list,
                                 const DecoderSpec& spec) {
   std::vector<ModelPart> parts;
-  // A comma more, because split() takes no empty text after the last one.
-  for (const std::string& part : CLI::detail::split(fmt::format("{},", list), ',')) {
-    const std::string_view name = trimmed(part);
-    LIMPID_CHECK(ArgumentError, !name.empty(),
-                 "{} '{}': a name is empty; give parts between commas, as in L3.H5,L3.mlp", option,
-                 list);
+  for (const std::string& name : split_full_list(list, option))
     parts.push_back(model_part(name, spec));
-  }
   return parts;
 }
 

@@ -154,8 +154,8 @@ class Explain(unittest.TestCase):
             (("-p", "a", "--minus", "b"), "--minus requires --steer"),
             (("-p", "a", "--strength", 2), "--strength requires --steer"),
             (("-p", "a", "--positions", 0), "--positions requires --patch"),
-            (("-p", "a", "--ablate", ",L3"), "--ablate ',L3': a name is empty; give parts"),
-            (("-p", "a", "--ablate", "L3, "), "--ablate 'L3, ': a name is empty"),
+            (("-p", "a", "--ablate", ",L3"), "--ablate: an entry of ',L3' is empty"),
+            (("-p", "a", "--ablate", "L3, "), "--ablate: an entry of 'L3, ' is empty"),
             (("-p", "a", "--ablate", ""), "--ablate '': the value is empty"),
             (("-p", "a", "--ablate", "L1.query"), "is not of the form L3, L3.attn"),
         ):
