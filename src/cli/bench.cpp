@@ -160,7 +160,7 @@ void declare(CLI::App& app, BenchFlags& values) {
   add_option(app, "-d,--n-depth LIST", values.depth, "positions in the cache beforehand (0)");
   add_option(app, "-r,--repetitions N", values.n_repetitions, {.least = 1},
              "repetitions of each test, after one that is not counted (5)");
-  add_choice(app, "-o,--output FORMAT", values.output, {"md", "csv", "json"},
+  add_one_of(app, "-o,--output FORMAT", values.output, {"md", "csv", "json"},
              "md, csv or json (md)");
   add_switch(app, "--ops", values.ops, "also where the time goes, op by op (md, json)");
   declare_model(app, values.model);
@@ -180,9 +180,6 @@ std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
 }
 
 void run(const BenchFlags& values) {
-  LIMPID_CHECK(ArgumentError,
-               values.output == "md" || values.output == "csv" || values.output == "json",
-               "-o {}: choose md, csv or json", values.output);
   LIMPID_CHECK(ArgumentError, !values.ops || values.output != "csv",
                "--ops: a table in a table does not go into csv; choose -o md or json");
   const auto prompts = parse_lengths(values.n_prompt, "-p");

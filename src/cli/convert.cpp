@@ -61,7 +61,7 @@ void declare_rest(CLI::App& app, ConvertFlags& values) {
 
 void declare_convert(CLI::App& app, ConvertFlags& values) {
   declare_files(app, values, "the file or folder to write");
-  add_choice(app, "--to LAYOUT", values.layout, {"gguf", "safetensors", "pth"},
+  add_one_of(app, "--to LAYOUT", values.layout, {"gguf", "safetensors", "pth"},
              "gguf, safetensors (a folder for transformers) or pth (a folder for "
              "PyTorch: a Llama like Meta's, a GPT-2 like nanoGPT's)");
   add_choice(app, "--dtype TYPE", values.type, file_type_list(),
@@ -88,8 +88,6 @@ Layout layout_of(const ConvertFlags& values) {
   if (name == "gguf") return Layout::kGguf;
   LIMPID_CHECK(ArgumentError, !ends_with_gguf,
                "{} ends with .gguf, but --to {} writes a folder: name a folder", values.out, name);
-  LIMPID_CHECK(ArgumentError, name == "safetensors" || name == "pth",
-               "--to {}: there are gguf, safetensors and pth", name);
   return name == "pth" ? Layout::kTorch : Layout::kHuggingFace;
 }
 

@@ -318,6 +318,16 @@ void suggest(CLI::Option* option, const std::vector<std::string>& values) {
   option->type_name(fmt::format("{}:{}", option->get_type_name(), fmt::join(values, " ")));
 }
 
+void add_one_of(CLI::App& app, std::string_view declaration, std::string& value,
+                const std::vector<std::string>& choices, std::string help, std::string_view env) {
+  const auto read = [&value, choices](const std::string& text) -> std::string {
+    if (std::ranges::count(choices, text) > 0) return value = text, "";
+    return fmt::format("'{}' is not one of {}{}", text, fmt::join(choices, ", "),
+                       did_you_mean(text, choices));
+  };
+  suggest(add_list(app, declaration, read, std::move(help), env), choices);
+}
+
 void needs(CLI::Option* option, CLI::Option* other) { option->needs(other); }
 
 CLI::Option* find_option(const CLI::App& app, std::string_view name) {

@@ -88,6 +88,11 @@ void add_choice(CLI::App& app, std::string_view declaration, T& value,
   suggest(add_option(app, declaration, value, std::move(help), env), likely);
 }
 
+// An option that takes one of these values and no other.
+void add_one_of(CLI::App& app, std::string_view declaration, std::string& value,
+                const std::vector<std::string>& choices, std::string help,
+                std::string_view env = {});
+
 // An option that means nothing without another: parse() refuses it alone.
 void needs(CLI::Option* option, CLI::Option* other);
 

@@ -76,9 +76,10 @@ void declare(CLI::App& app, MicrogptFlags& values) {
   add_option(app, "--seed N", config.seed, "seed of all random numbers (42)");
   add_option(app, "--data FILE", values.data, "documents, one a line (default: 32,033 names)");
   add_option(app, "--input_url URL", values.input_url, "the same, fetched once and kept");
-  add_option(app, "--engine NAME", values.engine,
+  add_one_of(app, "--engine NAME", values.engine, {"scalar", "fast", "tensor"},
              "scalar: a graph of numbers; fast: matrices, no graph; tensor: as train (scalar)");
-  add_option(app, "--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 (f32)");
+  add_one_of(app, "--dtype TYPE", values.dtype, {"f32", "f64"},
+             "of the fast engine, f32 or f64 (f32)");
   add_option(app, "--save FILE", values.save, "keep what was learned (safetensors)");
   add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
   group(app, "samples");
@@ -96,8 +97,6 @@ void declare(CLI::App& app, MicrogptFlags& values) {
 // `fast` does the same sums on whole matrices, `tensor` is what `limpid train` trains with.
 Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
   const std::string& dtype = values.dtype;
-  LIMPID_CHECK(ArgumentError, dtype.empty() || dtype == "f32" || dtype == "f64",
-               "no dtype '{}'; there are f32 and f64", dtype);
   if (values.engine == "scalar") {
     LIMPID_CHECK(ArgumentError, dtype != "f32", "the scalar engine works in f64; f32 is for fast");
     return microgpt::make_scalar_engine;
@@ -106,8 +105,6 @@ Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
     LIMPID_CHECK(ArgumentError, dtype != "f64", "the tensor engine works in f32");
     return microgpt::make_tensor_engine;
   }
-  LIMPID_CHECK(ArgumentError, values.engine == "fast",
-               "no engine '{}'; there are scalar, fast and tensor", values.engine);
   if (dtype == "f64") return microgpt::make_fast_engine<double>;
   return microgpt::make_fast_engine<float>;
 }

@@ -234,8 +234,6 @@ void log_prompt(const std::string& model, const std::string& prompt) {
 }
 
 void check_flags(const ServeFlags& values) {
-  LIMPID_CHECK(ArgumentError, values.pooling.empty() || pooling_named(values.pooling).has_value(),
-               "--pooling {}: give mean, last or cls", values.pooling);
   LIMPID_CHECK(ArgumentError, values.n_parallel != 0,
                "-np 0: give 1 or more, or -1 for as many as the program chooses");
   LIMPID_CHECK(ArgumentError, values.api.slot_folder.empty() || is_folder(values.api.slot_folder),

@@ -76,7 +76,7 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
       "on, off or auto: the value of enable_thinking in templates; auto is on, and a request may "
       "say otherwise (auto)",
       "LLAMA_ARG_REASONING");
-  add_choice(app, "--pooling NAME", values.pooling, {"mean", "last", "cls"},
+  add_one_of(app, "--pooling NAME", values.pooling, {"mean", "last", "cls"},
              "how the vectors of a text's tokens become its embedding, unless a request says "
              "otherwise: their mean, the last one, or the first one, cls (the model's own, or "
              "mean)",

@@ -95,8 +95,6 @@ class Encoder {
  public:
   Encoder(std::shared_ptr<const Tokenizer> tokenizer, const std::string& algorithm)
       : tokenizer_(std::move(tokenizer)) {
-    LIMPID_CHECK(ArgumentError, algorithm == "bpe" || algorithm == "token-tree",
-                 "--tokenizer-algorithm: '{}' is neither bpe nor token-tree", algorithm);
     if (algorithm == "token-tree") tree_.emplace(tokenizer_);
   }
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) {
@@ -182,7 +180,7 @@ void declare(CLI::App& app, TokenizeFlags& values) {
   add_switch(app, "--no-bos", values.no_bos, "leave BOS and EOS out");
   add_option(app, "--special [LIST]", values.special,
              "parse control tokens in the text: all, or the names in LIST");
-  add_option(app, "--tokenizer-algorithm NAME", values.algorithm,
+  add_one_of(app, "--tokenizer-algorithm NAME", values.algorithm, {"bpe", "token-tree"},
              "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
              "far the two differ");
   add_switch(app, "--refuse-special", values.refuse_special,

@@ -37,17 +37,12 @@ struct TokenizerFlags {
   bool json = false;
 };
 
-constexpr std::pair<const char*, PreTokenizer> kPreTokenizers[] = {
+constexpr std::pair<std::string_view, PreTokenizer> kPreTokenizers[] = {
     {"gpt2", PreTokenizer::kGpt2},
     {"llama3", PreTokenizer::kLlama3},
     {"qwen2", PreTokenizer::kQwen2},
     {"none", PreTokenizer::kNone},
 };
-
-std::vector<std::string> pre_tokenizer_choices() {
-  const auto names = std::views::keys(kPreTokenizers);
-  return {names.begin(), names.end()};
-}
 
 void declare(CLI::App& app, TokenizerFlags& values) {
   add_choice(app, "action ACTION", values.action, {"train"}, "train");
@@ -56,7 +51,8 @@ void declare(CLI::App& app, TokenizerFlags& values) {
              "the tokenizer.json to write; - is standard output");
   add_option(app, "--vocab-size N", values.options.vocab_size, Range{1},
              "tokens, with the 256 bytes and the special tokens (32000)");
-  add_choice(app, "--pre-tokenizer NAME", values.pre_tokenizer, pre_tokenizer_choices(),
+  const auto names = std::views::keys(kPreTokenizers);
+  add_one_of(app, "--pre-tokenizer NAME", values.pre_tokenizer, {names.begin(), names.end()},
              "what cuts a text into words: gpt2, llama3, qwen2, or none (gpt2)");
   add_option(app, "--special LIST", values.special,
              "special tokens, between commas; they get the first ids");
@@ -66,15 +62,6 @@ void declare(CLI::App& app, TokenizerFlags& values) {
              "each line is a text of its own, as for `train` of tokenizers with files");
   add_switch(app, "--json", values.json, "what was learned, as JSON");
   declare_threads(app, values.model);
-}
-
-PreTokenizer pre_tokenizer_named(const std::string& name) {
-  const auto* found =
-      std::ranges::find(kPreTokenizers, name, [](auto& each) { return each.first; });
-  LIMPID_CHECK(ArgumentError, found != std::end(kPreTokenizers),
-               "--pre-tokenizer: '{}' is not one of gpt2, llama3, qwen2 and none{}", name,
-               did_you_mean(name, pre_tokenizer_choices()));
-  return found->second;
 }
 
 // The names between the commas of all lists.
@@ -161,7 +148,8 @@ void print_summary(const TrainedBpe& trained, const TokenizerFlags& values, doub
 void run(const TokenizerFlags& values) {
   check_flags(values);
   BpeTrainingOptions options = values.options;
-  options.pre_tokenizer = pre_tokenizer_named(values.pre_tokenizer);
+  for (const auto& [name, cuts] : kPreTokenizers)
+    if (name == values.pre_tokenizer) options.pre_tokenizer = cuts;
   options.special_tokens = split_lists(values.special);
   options.n_threads = std::max(values.model.options.n_threads, 0);
   if (values.out != "-") check_writable(values.out);

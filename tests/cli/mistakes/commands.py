@@ -124,7 +124,7 @@ FLAGS = [
         "--rope-scaling '': the value is empty; give one, or leave the option out",
     ),
     asking("--lora-scaled lo:1,,lo:1", "--lora-scaled: an entry of 'lo:1,,lo:1' is empty"),
-    Mistake("limpid bench -m tiny.gguf -o xml", "-o xml: choose md, csv or json"),
+    Mistake("limpid bench -m tiny.gguf -o xml", "-o: 'xml' is not one of md, csv, json"),
     asking("--hf-file model.gguf", "--hf-file requires -hf"),
     Mistake(
         "LLAMA_ARG_HF_FILE=model.gguf limpid run -m tiny.gguf -p hi",

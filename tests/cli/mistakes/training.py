@@ -56,7 +56,7 @@ TRAINING = [
     ),
     training(
         "story.txt -o out.json --pre-tokenizer gpt-2",
-        "--pre-tokenizer: 'gpt-2' is not one of gpt2, llama3, qwen2 and none; did you mean gpt2?",
+        "--pre-tokenizer: 'gpt-2' is not one of gpt2, llama3, qwen2, none; did you mean gpt2?",
     ),
     training(
         "story.txt -o story.txt",
