@@ -2,7 +2,6 @@
 // and what it prints at a terminal, where no page is asked for.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
