@@ -23,9 +23,10 @@ std::optional<GgufPart> parse_gguf_part(std::string_view name) {
   return part.name() == name ? std::optional(std::move(part)) : std::nullopt;
 }
 
-bool is_later_gguf_part(std::string_view name) {
+bool is_gguf_of_model(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
   const auto part = parse_gguf_part(name);
-  return part && part->number != 1;
+  return name.ends_with(".gguf") && !name.starts_with("mmproj") && (!part || part->number == 1);
 }
 
 std::vector<std::string> all_gguf_parts(const std::string& name) {

@@ -21,8 +21,9 @@ struct GgufPart {
 // What the name of a file, or its path, says; nothing for the name of a model in one file.
 std::optional<GgufPart> parse_gguf_part(std::string_view name);
 
-// Whether it is a part that holds no metadata of the model: any but the first.
-bool is_later_gguf_part(std::string_view name);
+// Whether the name, or the path, is that of a file by which a model is opened: a .gguf, of a model
+// in parts the first one, and not the vision part of a model (mmproj).
+bool is_gguf_of_model(std::string_view path);
 
 // The names of all files of the model that has the file `name`, the first part first: `name` alone
 // for a model in one file.

@@ -27,7 +27,6 @@ namespace {
 
 constexpr uint64_t kLongestListing = uint64_t{16} << 20;
 constexpr std::string_view kSafetensors = ".safetensors";
-constexpr std::string_view kGguf = ".gguf";
 constexpr std::string_view kPooling = "1_Pooling/config.json";  // of an embedding model
 // Of a folder of safetensors, besides the weights and kTokenizerFiles.
 constexpr std::string_view kFolderFiles[] = {"config.json", "generation_config.json",
@@ -83,11 +82,11 @@ bool is_shard(std::string_view name) {
          name.find("-of-") != std::string_view::npos;
 }
 
-// The .gguf files, of those in parts the first ones.
+// The .gguf files of models.
 std::vector<std::string_view> gguf_names(const Hub::Listing& listing) {
   std::vector<std::string_view> names;
   for (const HubFile& file : listing.files) {
-    if (file.name.ends_with(kGguf) && !is_later_gguf_part(file.name)) names.push_back(file.name);
+    if (is_gguf_of_model(file.name)) names.push_back(file.name);
   }
   return names;
 }
@@ -158,15 +157,14 @@ HttpRequest Hub::request_for(const std::string& repository, const std::string& r
   return {fmt::format("{}/{}/resolve/{}/{}", endpoint_, repository, revision, file), token_};
 }
 
-// Examples of names: "Qwen3-0.6B-Q8_0.gguf", "qwen3-0.6b-q8_0.gguf", and "mmproj-Qwen3-F16.gguf",
-// the vision part of a model.
+// Examples of names: "Qwen3-0.6B-Q8_0.gguf", "qwen3-0.6b-q8_0.gguf".
 std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type) {
   constexpr std::string_view kUsual = "q4_k_m";
   const auto lower = [](unsigned char c) { return std::tolower(c); };
   const std::string_view wanted = type.empty() ? kUsual : type;
   std::string first;
   for (const std::string& name : names) {
-    if (!name.ends_with(kGguf) || name.starts_with("mmproj") || is_later_gguf_part(name)) continue;
+    if (!is_gguf_of_model(name)) continue;
     if (!std::ranges::search(name, wanted, {}, lower, lower).empty()) return name;
     if (first.empty()) first = name;
   }

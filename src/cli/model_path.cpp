@@ -66,7 +66,7 @@ std::string find_pulled(const std::string& repository) {
   if (is_there(folder / "config.json")) return folder;
   std::string found;
   for (const fs::path& path : entries_of(folder)) {
-    if (path.extension() != ".gguf" || is_later_gguf_part(path.string())) continue;
+    if (!is_gguf_of_model(path.string())) continue;
     LIMPID_CHECK(ArgumentError, found.empty(), "{} holds several models: {} and {}; name the file",
                  folder.string(), found, path.filename().string());
     found = path;

@@ -37,9 +37,7 @@ bool is_model_folder(const fs::path& path) {
 
 void find_files(const fs::path& folder, std::vector<std::string>& paths) {
   for (const fs::path& path : entries_of(folder)) {
-    if (path.extension() == ".gguf" && !is_folder(path) &&
-        !path.filename().string().starts_with("mmproj") && !is_later_gguf_part(path.string()))
-      paths.push_back(path.string());
+    if (is_gguf_of_model(path.string()) && !is_folder(path)) paths.push_back(path.string());
   }
 }
 

@@ -20,14 +20,18 @@ TEST(GgufPart, IsNotAnotherName) {
         "a-00003-of-00002.gguf", "a-00000-of-00002.gguf", "a-00001-of-00000.gguf",
         "a-+0001-of-00002.gguf", "a_00001-of-00002.gguf", "a-00001-to-00002.gguf"}) {
     EXPECT_FALSE(parse_gguf_part(name).has_value()) << name;
-    EXPECT_FALSE(is_later_gguf_part(name)) << name;
     EXPECT_EQ(all_gguf_parts(name), std::vector<std::string>{name}) << name;
   }
 }
 
+TEST(GgufPart, OneFileOpensAModel) {
+  for (const char* name : {"a.gguf", "models/a-00001-of-00003.gguf", "mmproj/a.gguf"})
+    EXPECT_TRUE(is_gguf_of_model(name)) << name;
+  for (const char* name : {"", "a.bin", "models/a-00003-of-00003.gguf", "models/mmproj-a.gguf"})
+    EXPECT_FALSE(is_gguf_of_model(name)) << name;
+}
+
 TEST(GgufPart, AnyPartGivesAll) {
-  EXPECT_FALSE(is_later_gguf_part("a-00001-of-00003.gguf"));
-  EXPECT_TRUE(is_later_gguf_part("a-00003-of-00003.gguf"));
   EXPECT_EQ(all_gguf_parts("a-00003-of-00003.gguf"),
             (std::vector<std::string>{"a-00001-of-00003.gguf", "a-00002-of-00003.gguf",
                                       "a-00003-of-00003.gguf"}));

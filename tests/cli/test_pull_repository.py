@@ -251,6 +251,11 @@ class Pull(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(json.loads(out)["timings"]["n_generated"], 3)
 
+    def test_the_vision_part_of_a_model_is_no_choice(self):
+        self.hub.files = {"mmproj-tiny.gguf": b"GGUF", "tiny-F16.gguf": TINY.read_bytes()}
+        code, out, err = self.pull()
+        self.assertEqual((code, out.strip()), (0, str(self.folder / "tiny-F16.gguf")), err)
+
     def test_a_mark_does_not_go_where_a_link_leads(self):
         self.folder.mkdir(parents=True)
         victim = pathlib.Path(self.cache) / "victim"
