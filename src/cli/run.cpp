@@ -3,7 +3,6 @@
 // One text streams to the terminal as it is generated. Several share each step of the model: a step
 // reads the weights once for all of them, so eight answers take little longer than one. They are
 // printed when all are done, since their pieces would mix.
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/answer.h"
@@ -32,7 +31,6 @@ struct RunFlags {
   bool json = false;
   bool timings = true;
   TraceFlags trace;
-  const CLI::App* app = nullptr;  // which knows what was given
 };
 
 // The texts of -p, then those of -f.
@@ -129,16 +127,7 @@ void print_json(std::span<const std::string> prompts, std::span<const Generation
   write_json(document.size() == 1 ? document.front() : document);
 }
 
-// The KV cache of a trace is f32 unless the user says otherwise, as that of `limpid logits`.
-ModelFlags traced_model(const RunFlags& values) {
-  ModelFlags model = values.model;
-  if (find_option(*values.app, "-ctk")->count() == 0) model.options.cache_type_k = "f32";
-  if (find_option(*values.app, "-ctv")->count() == 0) model.options.cache_type_v = "f32";
-  return model;
-}
-
 void declare(CLI::App& app, RunFlags& values) {
-  values.app = &app;
   add_option(app, "-p,--prompt TEXT", values.prompts,
              "text to continue (default: standard input; at a terminal, BOS alone, if the model "
              "adds one)");
@@ -151,7 +140,7 @@ void declare(CLI::App& app, RunFlags& values) {
                    "(up to 20)"),
         json);
   add_switch(app, "--timings,!--no-timings", values.timings, "speed on standard error (on)");
-  declare_trace(app, values.trace);
+  declare_trace(app, values.trace, values.model.options);
   declare_model(app, values.model);
   declare_generation(app, values.generation);
 }
@@ -163,7 +152,7 @@ int run(const RunFlags& values) {
   if (values.trace.trace) {
     LIMPID_CHECK(ArgumentError, prompts.size() == 1, "--trace takes one text, not {}",
                  prompts.size());
-    run_trace(traced_model(values), values.trace, prompts.front(), values.json);
+    run_trace(values.model, values.trace, prompts.front(), values.json);
     return kExitOk;
   }
 

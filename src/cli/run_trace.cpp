@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -233,13 +234,16 @@ void check_ops(std::span<const std::string> wanted, const std::vector<std::strin
 
 }  // namespace
 
-void declare_trace(CLI::App& app, TraceFlags& values) {
+void declare_trace(CLI::App& app, TraceFlags& values, OpenOptions& options) {
   group(app, "trace");
   CLI::Option* trace =
       add_switch(app, "--trace", values.trace,
                  "show how the first token is computed, op by op, and do not go on: a line for "
                  "each op, with the numbers of the last token of the text; the KV cache is f32 "
-                 "unless -ctk, -ctv say otherwise");
+                 "unless -ctk, -ctv say otherwise")
+          ->each([&](const std::string& is_on) {
+            if (is_on == "true") options.cache_type_k = options.cache_type_v = "f32";
+          });
   needs(add_option(app, "--layer LIST", values.layers,
                    "with --trace: these layers only, between commas; -1 is outside the layers"),
         trace);

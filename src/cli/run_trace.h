@@ -19,7 +19,9 @@ struct TraceFlags {
   int64_t n_values = 4;              // that are shown of a row; 0: all
 };
 
-void declare_trace(CLI::App& app, TraceFlags& values);
+// The KV cache of a trace is f32, as that of `limpid logits`, unless -ctk and -ctv say otherwise:
+// declare these after it, because CLI11 reads the values in the order of the declarations.
+void declare_trace(CLI::App& app, TraceFlags& values, OpenOptions& options);
 
 // Evaluates the prompt in one step and prints each op as it is done, then the likeliest next
 // tokens. The evaluation ends at the last of the breaks. With `json` each line is an object. Throws
