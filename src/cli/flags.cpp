@@ -290,10 +290,6 @@ CLI::Option* add_list(CLI::App& app, std::string_view text,
   return may_lack ? option->expected(0, 1) : option;
 }
 
-CLI::Option* take_all_left(CLI::Option* option) {
-  return option->allow_extra_args(option->get_positional());
-}
-
 // The texts are those of the environment, or what prepare() made of others.
 CLI::Option* add_switch(CLI::App& app, std::string_view text, bool& value, std::string help,
                         std::string_view env) {

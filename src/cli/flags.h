@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,26 +47,21 @@ std::string read_value(const std::string& text, const Range& range, std::optiona
 
 // Declares an option "-c,--ctx-size N": names between commas, then a placeholder for the value. A
 // name without dashes makes the option a positional argument too. A value "[LIST]", after '=' or as
-// the next word if that is not an option, may be left out: "". An option of "FILE..." takes all
-// words up to the next option. `env` names an environment variable that counts when the option is
-// not on the command line. `read` is called with the text each time that the option is given, and
-// returns the problem with it, or "".
+// the next word if that is not an option, may be left out: "". "FILE..." takes all words up to the
+// next option. `env` names an environment variable that counts when the option is not on the
+// command line. `read` is called with the text each time that the option is given, and returns the
+// problem with it, or "".
 CLI::Option* add_list(CLI::App& app, std::string_view declaration,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env = {});
 
-// A position then takes all remaining words.
-CLI::Option* take_all_left(CLI::Option* option);
-
 // Declares an option that sets `value`, which has one of the types of read_value. If an option is
-// given twice, its last value counts; a vector takes all values, and as a position all remaining
-// words.
+// given twice, its last value counts; a vector takes all values.
 template <typename T>
 CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, const Range& range,
                         std::string help, std::string_view env = {}) {
   const auto read = [&value, range](const auto& text) { return read_value(text, range, value); };
-  CLI::Option* option = add_list(app, declaration, read, std::move(help), env);
-  return std::is_same_v<T, std::vector<std::string>> ? take_all_left(option) : option;
+  return add_list(app, declaration, read, std::move(help), env);
 }
 template <typename T>
 CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, std::string help,

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <functional>
 #include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -89,14 +90,14 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
 // -m sets `model`: one name, or several.
 template <typename Model>
 void declare_sources(CLI::App& app, ModelFlags& values, Model& model, std::string help) {
+  constexpr bool kTakesOne = std::is_same_v<Model, std::string>;
   group(app, "model");
-  add_choice(app, "-m,--model,model FILE", model, short_names(), std::move(help),
-             "LLAMA_ARG_MODEL");
+  add_choice(app, kTakesOne ? "-m,--model,model FILE" : "-m,--model,model FILE...", model,
+             short_names(), std::move(help), "LLAMA_ARG_MODEL");
   CLI::Option* repository = add_list(
       app, "-hf,-hfr,--hf-repo REPO",
       [&](const std::string& text) -> std::string {
-        const bool takes_one = std::is_same_v<Model, std::string>;
-        if (takes_one && is_given(app, "-m")) return "-m names a model too; give one of them";
+        if (kTakesOne && is_given(app, "-m")) return "-m names a model too; give one of them";
         return values.repository = text, "";
       },
       "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the first "

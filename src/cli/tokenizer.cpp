@@ -46,7 +46,7 @@ constexpr std::pair<std::string_view, PreTokenizer> kPreTokenizers[] = {
 
 void declare(CLI::App& app, TokenizerFlags& values) {
   add_choice(app, "action ACTION", values.action, {"train"}, "train");
-  add_option(app, "files FILE", values.files, "texts to learn from; - is standard input");
+  add_option(app, "files FILE...", values.files, "texts to learn from; - is standard input");
   add_option(app, "-o,--output OUT", values.out,
              "the tokenizer.json to write; - is standard output");
   add_option(app, "--vocab-size N", values.options.vocab_size, Range{1},
