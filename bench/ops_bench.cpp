@@ -94,7 +94,7 @@ void bench_linear(Bench& bench, DType dtype, int64_t rows, int64_t cols, int64_t
   e.reserve(n_tokens, 1);
   set_tokens(e.inputs(), n_tokens, 0);
   e.begin_step();
-  const Activation x = e.embed(table);
+  const Activation x = e.embed(table, EmbedBy::kTokenId);
   const double seconds = bench.fastest([&] {
     Projection p[] = {{weight, {}, {}}};
     e.linear(x, p);
@@ -123,8 +123,8 @@ void bench_attention(Bench& bench, const AttentionShape& shape, DType dtype, int
       e.allocate_kv({n_layers, shape.n_kv_heads, shape.head_dim, n_blocks, dtype, dtype});
   set_tokens(e.inputs(), n_tokens, depth);
   e.begin_step();
-  const Activation q = e.embed(queries);
-  const Activation k = e.embed(keys);
+  const Activation q = e.embed(queries, EmbedBy::kTokenId);
+  const Activation k = e.embed(keys, EmbedBy::kTokenId);
   fill(static_cast<CpuKvStorage&>(*kv));
   int64_t layer = 0;
   const double seconds =

@@ -1,7 +1,7 @@
 // The interface between the transformer and the machine. model/decoder.cpp is the forward pass,
 // written once, as calls of the methods of an Executor. The executor decides what an op does:
 // reference/ defines each op, cpu/ and gpu/ compute it fast, others record it or show it. op_list.h
-// has the dozen ops.
+// has the ops.
 //
 // The contract (checked by tests/executor/contract_*_test.cpp):
 // - Each op returns a new Activation; no op works in place. Memory is reused only after its handle
@@ -190,6 +190,9 @@ class KvStorage {
 
 // ---- one step -----------------------------------------------------------------------------------
 
+// What chooses the rows of a table for the tokens of a step.
+enum class EmbedBy : uint8_t { kTokenId, kPosition };
+
 // A ragged list of (token, sequence, position). Owned by the executor; filled before begin_step.
 struct StepInputs {
   std::vector<int32_t> token_ids;  // [n_tokens]
@@ -202,6 +205,9 @@ struct StepInputs {
 
   int64_t n_tokens() const { return static_cast<int64_t>(token_ids.size()); }
   int64_t n_outputs() const { return static_cast<int64_t>(output_rows.size()); }
+  std::span<const int32_t> rows_of_table(EmbedBy by) const {  // [n_tokens]
+    return by == EmbedBy::kTokenId ? token_ids : positions;
+  }
   // Physical block that holds `position` of sequence `s`.
   int32_t block_of(int64_t s, int64_t position) const {
     return block_table[block_table_begin[s] + position / kKvBlock];

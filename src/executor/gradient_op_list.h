@@ -10,10 +10,8 @@
   LIMPID_GRADIENT_OP(result, name, parameters, ())
 #endif
 
-// dtable[token_ids[t]] += dy[t], in order of t.
-LIMPID_SPECIAL_GRADIENT_OP(void, embed, (const Weight& table, const Activation& dy))
-// dtable[positions[t]] += dy[t].
-LIMPID_SPECIAL_GRADIENT_OP(void, embed_positions, (const Weight& table, const Activation& dy))
+// dtable[row of t] += dy[t], in order of t.
+LIMPID_SPECIAL_GRADIENT_OP(void, embed, (const Weight& table, EmbedBy by, const Activation& dy))
 
 // With n = x / r, r = sqrt(mean(x^2) + eps), and g = dy * weight, for each group of weight.cols:
 //   dx = (g - n * mean(g * n)) / r      dweight += dy * n

@@ -18,12 +18,9 @@
 #define LIMPID_TABLE_OP LIMPID_SPECIAL_OP
 #endif
 
-// y[t] = table[token_ids[t]]: [n_tokens, table.cols]; begin_step's caller has checked the ids
-// against the table.
-LIMPID_TABLE_OP(Activation, embed, (const Weight& table), (table))
-
-// y[t] = table[positions[t]] (GPT-2's learned positions).
-LIMPID_TABLE_OP(Activation, embed_positions, (const Weight& table), (table))
+// y[t] = table[row of t], by the token's id or by its position (GPT-2's learned positions):
+// [n_tokens, table.cols]. begin_step's caller has checked the ids against the table.
+LIMPID_TABLE_OP(Activation, embed, (const Weight& table, EmbedBy by), (table, by))
 
 // a + b, element by element.
 LIMPID_OP(Activation, add, (const Activation& a, const Activation& b), (a, b))

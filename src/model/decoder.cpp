@@ -82,9 +82,9 @@ class ForwardPass {
   }
 
   Activation embed() {
-    Activation x = ex_.embed(weights_.token_embedding);
+    Activation x = ex_.embed(weights_.token_embedding, EmbedBy::kTokenId);
     if (spec_.position == PositionKind::kLearned)
-      x = ex_.add(x, ex_.embed_positions(weights_.position_embedding));
+      x = ex_.add(x, ex_.embed(weights_.position_embedding, EmbedBy::kPosition));
     if (weights_.embedding_norm) x = norm(x, weights_.embedding_norm, weights_.embedding_norm_bias);
     return named(Place::kEmbedding, -1, std::move(x));
   }

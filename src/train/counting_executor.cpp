@@ -123,9 +123,7 @@ Activation CountingExecutor::attention(const Activation& q, const Activation& /*
   result CountingGradients::name parameters { return ex_.like arguments; }
 #include "executor/gradient_op_list.h"
 
-void CountingGradients::embed(const Weight& /*table*/, const Activation& /*dy*/) {}
-
-void CountingGradients::embed_positions(const Weight& /*table*/, const Activation& /*dy*/) {}
+void CountingGradients::embed(const Weight& /*table*/, EmbedBy /*by*/, const Activation& /*dy*/) {}
 
 void CountingGradients::project(const Activation& x, std::span<Projection> projections) {
   ex_.linear(x, projections);

@@ -50,7 +50,7 @@ class CountingExecutor final : public Executor {
   Activation allocate(int64_t rows, int64_t cols);
   // Returns an activation of the shape of the first one among the operands of an op. That of a
   // table has a row for each token.
-  Activation like(const Weight& table) { return allocate(n_tokens_, table.cols); }
+  Activation like(const Weight& table, EmbedBy /*by*/) { return allocate(n_tokens_, table.cols); }
   template <class... Others>
   Activation like(const Activation& x, const Others&... /*others*/) {
     return allocate(x.rows(), x.cols());

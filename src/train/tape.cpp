@@ -171,16 +171,9 @@ void Tape::enter(std::string_view op) {
   throw UnsupportedError(fmt::format("training does not support `{}`", op));
 }
 
-Activation Tape::embed(const Weight& table) {
-  Activation y = keep(true, learns(table), [this, table] { return inner().embed(table); });
-  record(y, {}, [this, table](const Gradient& dy) { gradients_->embed(table, *dy); });
-  return y;
-}
-
-Activation Tape::embed_positions(const Weight& table) {
-  Activation y =
-      keep(true, learns(table), [this, table] { return inner().embed_positions(table); });
-  record(y, {}, [this, table](const Gradient& dy) { gradients_->embed_positions(table, *dy); });
+Activation Tape::embed(const Weight& table, EmbedBy by) {
+  Activation y = keep(true, learns(table), [this, table, by] { return inner().embed(table, by); });
+  record(y, {}, [this, table, by](const Gradient& dy) { gradients_->embed(table, by, *dy); });
   return y;
 }
 

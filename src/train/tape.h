@@ -95,8 +95,7 @@ class Tape final : public DelegatingExecutor {
 
   // The ops that training supports. Other ops throw UnsupportedError, and so does allocate_kv:
   // sequences are whole, so no cache is read or written.
-  Activation embed(const Weight& table) override;
-  Activation embed_positions(const Weight& table) override;
+  Activation embed(const Weight& table, EmbedBy by) override;
   Activation add(const Activation& a, const Activation& b) override;
   Activation scale(const Activation& x, float factor) override;
   Activation rms_norm(const Activation& x, const Weight& weight, float eps) override;

@@ -101,8 +101,8 @@ TEST(Contract, AttentionOverManyThreadsAllocatesNothing) {
   inputs.block_table_begin = {0, static_cast<int32_t>(n_blocks)};
   watcher.begin_step();
   {
-    const Activation queries = watcher.embed(q_table);
-    const Activation keys = watcher.embed(kv_table);
+    const Activation queries = watcher.embed(q_table, EmbedBy::kTokenId);
+    const Activation keys = watcher.embed(kv_table, EmbedBy::kTokenId);
     watcher.attention(queries, keys, keys, *storage, 0,
                       {kKvHeads * kGroup, kKvHeads, kHeadDim, 0.1F});
   }
@@ -127,7 +127,7 @@ TEST(Contract, AProjectionAsWideAsTheVocabularyAllocatesNothing) {
   watcher.begin_step();
   {
     Projection projection[] = {{weight, {}, {}}};
-    watcher.linear(watcher.embed(table), projection);
+    watcher.linear(watcher.embed(table, EmbedBy::kTokenId), projection);
   }
   watcher.end_step();
   EXPECT_EQ(watcher.of_steps, Watcher::Count{});

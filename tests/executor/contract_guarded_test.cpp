@@ -47,8 +47,8 @@ class GuardedExecutor final : public DelegatingExecutor {
  public:
   explicit GuardedExecutor(GuardedMemory& memory)
       : GuardedExecutor(memory, std::make_unique<ReferenceExecutor>(ExecutorOptions{1}, &memory)) {}
-  Activation embed(const Weight& table) override {
-    Activation x = DelegatingExecutor::embed(table);
+  Activation embed(const Weight& table, EmbedBy by) override {
+    Activation x = DelegatingExecutor::embed(table, by);
     first_address_ = reference_.rows(x).data;
     return x;
   }

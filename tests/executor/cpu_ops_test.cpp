@@ -96,7 +96,7 @@ TEST(ReferenceExecutor, GradientsOfFunctionsAgreeWithFiniteDifferences) {
         executor->inputs().positions.push_back(t);
         executor->inputs().sequences.push_back(0);
       }
-      return executor->embed(table);
+      return executor->embed(table, EmbedBy::kTokenId);
     };
     executor->begin_step();
     const std::vector<float> y = read_values(*executor, executor->unary(kind, rows(0, 2)));
@@ -194,7 +194,7 @@ TEST(CpuExecutor, WhatIsMaskedIsNotRead) {
   const auto step = [&](int32_t position, const Weight& table) {
     inputs.positions = {position};
     executor.begin_step();
-    const Activation x = executor.embed(table);
+    const Activation x = executor.embed(table, EmbedBy::kTokenId);
     const Activation y = executor.attention(x, x, x, *kv, 0, {1, 1, 16, 1.0F});
     executor.end_step();
     std::vector<float> out(16);
@@ -229,7 +229,7 @@ TEST(CpuExecutor, UsesTheSameAddressesForTheSameShapeAndNoNewMemory) {
     std::vector<const float*> addresses;
     executor.begin_step();
     const auto seen = [&](const Activation& x) { addresses.push_back(executor.view(x).data()); };
-    Activation x = executor.embed(embedding);
+    Activation x = executor.embed(embedding, EmbedBy::kTokenId);
     seen(x);
     for (int layer = 0; layer < 2; ++layer) {
       Activation normed = executor.rms_norm(x, scale, 1e-5F);

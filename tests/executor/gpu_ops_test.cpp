@@ -61,9 +61,9 @@ QuantizedResult run_quantized(Executor& executor, DType dtype, int64_t n_tokens)
   for (int32_t t = 0; t < n_tokens; ++t) inputs.token_ids.push_back(t);
   inputs.positions = inputs.sequences = inputs.token_ids;
   executor.begin_step();
-  const Activation rows = executor.embed(weight);
+  const Activation rows = executor.embed(weight, EmbedBy::kTokenId);
   Projection projections[] = {{weight, {}, {}}};
-  executor.linear(executor.embed(tokens), projections);
+  executor.linear(executor.embed(tokens, EmbedBy::kTokenId), projections);
   executor.end_step();
   QuantizedResult result{std::vector<float>(static_cast<size_t>(n_tokens * kCols)),
                          std::vector<float>(static_cast<size_t>(n_tokens * kRows))};
@@ -174,7 +174,7 @@ TEST_P(GpuExecutorTest, WhatIsMaskedIsNotRead) {
   const auto step = [&](int32_t position, const Weight& table) {
     inputs.positions = {position};
     gpu->begin_step();
-    const Activation x = gpu->embed(table);
+    const Activation x = gpu->embed(table, EmbedBy::kTokenId);
     const Activation y = gpu->attention(x, x, x, *kv, 0, {1, 1, 16, 1.0F});
     gpu->end_step();
     std::vector<float> out(16);
@@ -342,7 +342,7 @@ TEST_P(GpuExecutorTest, StepsTakeNoMemoryBeyondWhatWasReserved) {
     inputs.sequences.assign(inputs.token_ids.size(), 0);
     std::vector<int32_t> ids;
     gpu->begin_step();
-    const Activation x = gpu->embed(embedding);
+    const Activation x = gpu->embed(embedding, EmbedBy::kTokenId);
     Projection p[] = {{weight, {}, {}}, {weight, {}, {}}, {weight, {}, {}}};
     gpu->linear(x, p);
     const Activation y = gpu->add(p[0].y, p[1].y);
@@ -423,7 +423,7 @@ std::vector<float> quadruple(GpuExecutor& gpu, const Weight& table, int32_t id,
   inputs.token_ids = {id};
   inputs.positions = inputs.sequences = {0};
   gpu.begin_step();
-  const Activation x = gpu.embed(table);
+  const Activation x = gpu.embed(table, EmbedBy::kTokenId);
   const Activation twice = gpu.add(x, x);
   if (middle) middle(twice);
   const Activation y = gpu.add(twice, twice);

@@ -63,7 +63,7 @@ std::vector<float> product(Executor& executor, const Tensor& w, const Tensor& x)
   inputs.positions = inputs.sequences = inputs.token_ids;
   executor.begin_step();
   Projection projections[] = {{weight, {}, {}}};
-  executor.linear(executor.embed(tokens), projections);
+  executor.linear(executor.embed(tokens, EmbedBy::kTokenId), projections);
   executor.end_step();
   std::vector<float> y(static_cast<size_t>(n_tokens * w.shape().rows()));
   executor.read(projections[0].y, y);
@@ -122,7 +122,7 @@ TEST_P(GpuTensorTest, HalvesTakeNoMemoryBeyondWhatWasReserved) {
   inputs.positions = inputs.sequences = inputs.token_ids;
   gpu->begin_step();
   Projection projections[] = {{weight, {}, {}}};
-  gpu->linear(gpu->embed(tokens), projections);
+  gpu->linear(gpu->embed(tokens, EmbedBy::kTokenId), projections);
   gpu->end_step();
   EXPECT_EQ(gpu->n_buffers(), n_buffers);
 }

@@ -59,7 +59,7 @@ std::vector<float> run_in_step(Executor& executor, const Lengths& lengths, const
   executor.begin_step();
   ops.begin_gradients();
   std::vector<Activation> x;
-  for (const Weight& table : tables) x.push_back(executor.embed(table));
+  for (const Weight& table : tables) x.push_back(executor.embed(table, EmbedBy::kTokenId));
   std::vector<float> all;
   const std::vector<Activation> results = op(ops, x);
   ops.finish_gradients();
@@ -200,21 +200,18 @@ void add_matrix_cases(std::vector<OpCase>& cases) {
 }
 
 void add_embed_cases(std::vector<OpCase>& cases) {
-  for (const bool of_positions : {false, true}) {
-    cases.push_back({of_positions ? "gradient of embed_positions" : "gradient of embed", 1e-6,
-                     [=](Executor& e) {
-                       const Learned table(e, 50, 96, WeightUse::kLookup);
-                       const Learned* const learned[] = {&table};
-                       return run_in_step(e, {20, 9}, {96}, learned, [&](GradientOps& ops, X x) {
-                         for (int32_t& id : e.inputs().token_ids) id = id % 7 * 8;
-                         if (of_positions) {
-                           ops.embed_positions(table.weight, x[0]);
-                         } else {
-                           ops.embed(table.weight, x[0]);
-                         }
-                         return Results();
-                       });
-                     }});
+  for (const EmbedBy by : {EmbedBy::kTokenId, EmbedBy::kPosition}) {
+    cases.push_back(
+        {by == EmbedBy::kPosition ? "gradient of embed by position" : "gradient of embed", 1e-6,
+         [=](Executor& e) {
+           const Learned table(e, 50, 96, WeightUse::kLookup);
+           const Learned* const learned[] = {&table};
+           return run_in_step(e, {20, 9}, {96}, learned, [&](GradientOps& ops, X x) {
+             for (int32_t& id : e.inputs().token_ids) id = id % 7 * 8;
+             ops.embed(table.weight, by, x[0]);
+             return Results();
+           });
+         }});
   }
 }
 

@@ -194,7 +194,7 @@ TEST_P(LinearFloat, MultipliesOnlyWeightsOfBf16AsBf16) {
     inputs.sequences.push_back(0);
   }
   const ExecutorStep step(*faster);
-  const Activation x = faster->embed(table);
+  const Activation x = faster->embed(table, EmbedBy::kTokenId);
   faster->linear(x, together);
   for (const Projection& p : together) {
     Projection alone{p.weight, {}, {}};

@@ -43,8 +43,8 @@ std::vector<float> run_on_inputs(Executor& executor, int64_t rows, int64_t cols,
   set_tokens(executor, rows);
   for (int32_t t = 0; t < rows; t += 2) executor.inputs().output_rows.push_back(t);
   executor.begin_step();
-  const Activation x = executor.embed(tables[0]);
-  const Activation z = executor.embed(tables[1]);
+  const Activation x = executor.embed(tables[0], EmbedBy::kTokenId);
+  const Activation z = executor.embed(tables[1], EmbedBy::kTokenId);
   const Activation y = op(x, z);
   executor.end_step();
   return read_values(executor, y);
@@ -158,7 +158,8 @@ void add_embed_cases(std::vector<OpCase>& cases) {
              inputs.token_ids = {49, 0, 7, 7};
              inputs.positions = {3, 4, 20, 21};
              e.begin_step();
-             const Activation y = e.add(e.embed(weight), e.embed_positions(weight));
+             const Activation y =
+                 e.add(e.embed(weight, EmbedBy::kTokenId), e.embed(weight, EmbedBy::kPosition));
              e.end_step();
              return read_values(e, y);
            }});
@@ -265,7 +266,7 @@ std::vector<float> run_linear(Executor& executor, const LinearCase& c, int64_t b
     executor.begin_step();
     // Twice, so that sharing rows among projections is part of the case.
     Projection projections[] = {{weight, bias, {}}, {weight, {}, {}}};
-    executor.linear(executor.embed(table), projections);
+    executor.linear(executor.embed(table, EmbedBy::kTokenId), projections);
     executor.end_step();
     for (const Projection& p : projections) {
       const std::vector<float> y = read_values(executor, p.y);
@@ -316,8 +317,9 @@ std::vector<float> run_attention(Executor& executor, const AttentionCase& c, int
       first += c.lengths[s];
     }
     executor.begin_step();
-    const Activation y = executor.attention(executor.embed(tables[0]), executor.embed(tables[1]),
-                                            executor.embed(tables[2]), *kv, 1, shape);
+    const Activation y = executor.attention(
+        executor.embed(tables[0], EmbedBy::kTokenId), executor.embed(tables[1], EmbedBy::kTokenId),
+        executor.embed(tables[2], EmbedBy::kTokenId), *kv, 1, shape);
     executor.end_step();
     const std::vector<float> out = read_values(executor, y);
     for (int64_t t = 0; t < y.rows(); ++t) {

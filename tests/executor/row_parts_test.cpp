@@ -44,7 +44,7 @@ std::vector<float> run(Executor& executor, const WeightSource& table, const Weig
       inputs.sequences.push_back(0);
     }
     executor.begin_step();
-    const Activation x = executor.embed(rows);
+    const Activation x = executor.embed(rows, EmbedBy::kTokenId);
     Projection projection{matrix, {}, {}};
     executor.linear(x, {&projection, 1});
     for (const Activation* y : {&x, static_cast<const Activation*>(&projection.y)}) {

@@ -53,7 +53,7 @@ TEST(InputRecorder, SumsWhatAMatrixIsMultipliedWith) {
     recorder.reserve(3, 0);
     recorder.begin_step();
     std::array projections = {Projection{projection, {}, {}}};
-    recorder.linear(recorder.embed(rows), projections);
+    recorder.linear(recorder.embed(rows, EmbedBy::kTokenId), projections);
     recorder.end_step();
   }
   ASSERT_EQ(recorder.sums().size(), 1U);

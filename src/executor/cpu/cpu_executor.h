@@ -98,7 +98,6 @@ class CpuExecutor final : public Executor {
   const LoadedWeight& loaded(const Weight& handle) const {
     return weights_[static_cast<size_t>(handle.id)];
   }
-  Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
   // The op `rope`; `back`: by the opposite angles.
   Activation rotate(const Activation& x, const RopeTable& table, int64_t head_dim, bool back);
   // The input of `linear` as the kernels of its projections read it.

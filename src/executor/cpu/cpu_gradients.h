@@ -58,7 +58,6 @@ class CpuGradients final : public GradientOps {
   // Calls body(gradient, begin, end) for ranges of the columns of a vector that learns.
   template <class Body>
   void for_vector(const Weight& vector, Body&& body);
-  void scatter(const Weight& table, std::span<const int32_t> ids, const Activation& dy);
   Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
                   const Activation& dy, bool centred);
 

@@ -7,9 +7,9 @@
 
 namespace limpid {
 
-Activation CpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids,
-                                std::string_view op) {
-  check_indices(op, ids, table.rows);
+Activation CpuExecutor::embed(const Weight& table, EmbedBy by) {
+  const std::span<const int32_t> ids = inputs_.rows_of_table(by);
+  check_indices("embed", ids, table.rows);
   const LoadedWeight& weight = loaded(table);
   Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
   float* out = data(y);
@@ -20,14 +20,6 @@ Activation CpuExecutor::look_up(const Weight& table, std::span<const int32_t> id
     }
   });
   return y;
-}
-
-Activation CpuExecutor::embed(const Weight& table) {
-  return look_up(table, inputs_.token_ids, "embed");
-}
-
-Activation CpuExecutor::embed_positions(const Weight& table) {
-  return look_up(table, inputs_.positions, "embed_positions");
 }
 
 Activation CpuExecutor::select_outputs(const Activation& x) {

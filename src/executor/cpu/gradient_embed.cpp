@@ -6,9 +6,9 @@
 namespace limpid {
 
 // Threads share the columns, not the tokens: a row that occurs twice is summed in order of tokens.
-void CpuGradients::scatter(const Weight& table, std::span<const int32_t> ids,
-                           const Activation& dy) {
+void CpuGradients::embed(const Weight& table, EmbedBy by, const Activation& dy) {
   constexpr int64_t kColumns = 64;
+  const std::span<const int32_t> ids = ex_.inputs_.rows_of_table(by);
   const std::span<float> sums = gradient(table);
   if (sums.empty()) return;
   if (take_stale(table)) fill_with_zeros(sums);
@@ -19,14 +19,6 @@ void CpuGradients::scatter(const Weight& table, std::span<const int32_t> ids,
                             sums.data() + ids[t] * cols);
     }
   });
-}
-
-void CpuGradients::embed(const Weight& table, const Activation& dy) {
-  scatter(table, ex_.inputs_.token_ids, dy);
-}
-
-void CpuGradients::embed_positions(const Weight& table, const Activation& dy) {
-  scatter(table, ex_.inputs_.positions, dy);
 }
 
 Activation CpuGradients::select_outputs(const Activation& dy) {

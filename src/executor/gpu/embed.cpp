@@ -5,25 +5,17 @@
 
 namespace limpid {
 
-Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
-                                std::string_view op) {
+Activation GpuExecutor::embed(const Weight& table, EmbedBy by) {
   constexpr int kItems = 64;  // of a group, as in kernels/embed.cl.h
-  check_indices(op, ids, table.rows);
-  const auto n = static_cast<int64_t>(ids.size());
+  check_indices("embed", inputs_.rows_of_table(by), table.rows);
+  const int32_t list = by == EmbedBy::kTokenId ? lists_.token_ids : lists_.positions;
+  const int64_t n = inputs_.n_tokens();
   Activation y = allocate(n, table.cols);
   const LoadedWeight& loaded = weight(table);
   launch(*matrix_kernels(loaded.dtype).embed,
          gpu::cover_rows(n, gpu::octets_of_row(table.cols), kItems), *loaded.data,
          gpu::as_int(table.rows), *step_, list, buffer(y), gpu::as_int(table.cols));
   return y;
-}
-
-Activation GpuExecutor::embed(const Weight& table) {
-  return look_up(table, inputs_.token_ids, lists_.token_ids, "embed");
-}
-
-Activation GpuExecutor::embed_positions(const Weight& table) {
-  return look_up(table, inputs_.positions, lists_.positions, "embed_positions");
 }
 
 Activation GpuExecutor::select_outputs(const Activation& x) {

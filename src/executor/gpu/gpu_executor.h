@@ -242,8 +242,6 @@ class GpuExecutor final : public Executor {
            *second.bias, *second.y, second.rows, *third.weight, *third.bias, *third.y, third.rows,
            product.biases, arguments...);
   }
-  Activation look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
-                     std::string_view op);
   LinearKernel linear_kernel(const MatrixKernels& kernels, int64_t n_tokens, int64_t n_rows) const;
   Activation halve(const Activation& x, const MatrixKernels& kernels);
   Product product_of(const Activation& x, int64_t n_tokens, const MatrixKernels& kernels,

@@ -6,21 +6,14 @@
 
 namespace limpid {
 
-Activation ReferenceExecutor::look_up(const Weight& table, std::span<const int32_t> ids) {
+Activation ReferenceExecutor::embed(const Weight& table, EmbedBy by) {
+  const std::span<const int32_t> ids = inputs_.rows_of_table(by);
   Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
   const LoadedWeight& weight = weights_[table.id];
   for (size_t t = 0; t < ids.size(); ++t)
     decode_row(weight.source.tensor.dtype, weight.rows.row(ids[t]),
                rows(y)[static_cast<int64_t>(t)]);
   return y;
-}
-
-Activation ReferenceExecutor::embed(const Weight& table) {
-  return look_up(table, inputs_.token_ids);
-}
-
-Activation ReferenceExecutor::embed_positions(const Weight& table) {
-  return look_up(table, inputs_.positions);
 }
 
 Activation ReferenceExecutor::select_outputs(const Activation& x) {

@@ -5,22 +5,14 @@
 
 namespace limpid {
 
-void ReferenceGradients::scatter(const Weight& table, std::span<const int32_t> ids,
-                                 const Activation& dy) {
+void ReferenceGradients::embed(const Weight& table, EmbedBy by, const Activation& dy) {
+  const std::span<const int32_t> ids = ex_.inputs().rows_of_table(by);
   Sums sums(*this, table);
   if (!sums) return;
   for (size_t t = 0; t < ids.size(); ++t) {
     const std::span<const float> row = ex_.rows(dy)[static_cast<int64_t>(t)];
     for (size_t i = 0; i < row.size(); ++i) sums.row(ids[t])[i] += row[i];
   }
-}
-
-void ReferenceGradients::embed(const Weight& table, const Activation& dy) {
-  scatter(table, ex_.inputs().token_ids, dy);
-}
-
-void ReferenceGradients::embed_positions(const Weight& table, const Activation& dy) {
-  scatter(table, ex_.inputs().positions, dy);
 }
 
 Activation ReferenceGradients::select_outputs(const Activation& dy) {

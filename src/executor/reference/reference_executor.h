@@ -80,7 +80,6 @@ class ReferenceExecutor final : public Executor {
   // addresses.
   Activation allocate(int64_t n_rows, int64_t n_cols);
   std::span<const float> vector(const Weight& handle) const;
-  Activation look_up(const Weight& table, std::span<const int32_t> ids);
   // rms_norm, and layer_norm (`centred`).
   Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
                   bool centred);

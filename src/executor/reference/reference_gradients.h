@@ -35,7 +35,6 @@ class ReferenceGradients final : public GradientOps {
   // rms_norm, and layer_norm (`centred`).
   Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
                   const Activation& dy, bool centred);
-  void scatter(const Weight& table, std::span<const int32_t> ids, const Activation& dy);
 
   ReferenceExecutor& ex_;
   std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant

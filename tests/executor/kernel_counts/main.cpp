@@ -137,7 +137,7 @@ class Counts {
     begin(0);
     device_->take_launches();
     constexpr uint64_t kRow = kModel * kFloat;
-    const Activation x = gpu_->embed(table);
+    const Activation x = gpu_->embed(table, EmbedBy::kTokenId);
     print({"embed q8_0", rows.size() / 4 + kRow, 0});
     const Activation y = gpu_->rms_norm(x, norm, 1e-5F);
     print({"rms_norm", 3 * kRow, kModel});
