@@ -54,11 +54,19 @@ const std::byte* StoredRows::row(int64_t i) const {
   return range.data + static_cast<uint64_t>(i - range.begin) * row_bytes_;
 }
 
-uint64_t KvLayout::bytes_of(int64_t n) const {
-  const Shape shape{n_layers, n, n_kv_heads, kKvBlock * head_dim};
-  const auto sum = checked_add(tensor_bytes(k_dtype, shape), tensor_bytes(v_dtype, shape));
-  LIMPID_CHECK(ShapeError, sum.has_value(), "[kv] cache {} has too many bytes", shape.to_string());
+uint64_t KvLayout::bytes_of(int64_t n, int64_t v_head_dim) const {
+  const Shape k{n_layers, n, n_kv_heads, kKvBlock * head_dim};
+  const Shape v{n_layers, n, n_kv_heads, kKvBlock * std::max(head_dim, v_head_dim)};
+  const auto sum = checked_add(tensor_bytes(k_dtype, k), tensor_bytes(v_dtype, v));
+  LIMPID_CHECK(ShapeError, sum.has_value(), "[kv] cache {} has too many bytes", v.to_string());
   return *sum;
+}
+
+KvStorage::KvStorage(KvLayout layout) : layout_(layout) {
+  for (const DType dtype : {layout.k_dtype, layout.v_dtype}) {
+    LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,
+                 "a KV cache holds f32 or f16, not {}", dtype_info(dtype).name);
+  }
 }
 
 uint64_t KvStorage::bytes_to_grow(int64_t n_blocks) const {

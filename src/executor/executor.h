@@ -162,14 +162,17 @@ struct KvLayout {
   int64_t n_blocks = 0;         // physical blocks, shared by all sequences
   DType k_dtype = DType::kF16;  // kF32 or kF16
   DType v_dtype = DType::kF16;
-  uint64_t bytes_of(int64_t n) const;  // of n blocks; throws ShapeError on overflow
+  // Of n blocks; throws ShapeError on overflow. `v_head_dim`: where the values of a head are
+  // padded.
+  uint64_t bytes_of(int64_t n, int64_t v_head_dim = 0) const;
 };
 
 // The executor's memory of keys and values; the model keeps only the bookkeeping
 // (model/kv_cache.h). This base class holds nothing: it is for executors that compute nothing.
 class KvStorage {
  public:
-  explicit KvStorage(KvLayout layout) : layout_(layout) {}
+  // Throws UnsupportedError for other dtypes.
+  explicit KvStorage(KvLayout layout);
   virtual ~KvStorage() = default;
   const KvLayout& layout() const { return layout_; }
 

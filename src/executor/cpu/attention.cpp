@@ -35,8 +35,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/check.h"
-#include "base/checked.h"
 #include "base/divide_up.h"
 #include "executor/check_shapes.h"
 #include "executor/cpu/cpu_executor.h"
@@ -66,42 +64,27 @@ void clear_state(const AttentionState& state, int64_t n_queries, int64_t head_di
   std::fill_n(state.accumulator, n_queries * padded_head_dim(head_dim), 0.0F);
 }
 
-uint64_t head_block_bytes(DType dtype, int64_t head_dim) {
-  LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,
-               "a KV cache holds f32 or f16, not {}", dtype_info(dtype).name);
-  return tensor_bytes(dtype, Shape{kKvBlock, head_dim});
-}
-
-uint64_t times(uint64_t n, uint64_t n_bytes) {
-  const auto total = checked_mul(n, n_bytes);
-  LIMPID_CHECK(ShapeError, total.has_value(), "[kv] {} times {} bytes are too large", n, n_bytes);
-  return *total;
-}
-
-// Of all layers and heads.
-uint64_t block_bytes_of(const KvLayout& layout) {
-  return times(static_cast<uint64_t>(Shape{layout.n_layers, layout.n_kv_heads}.n_elements()),
-               head_block_bytes(layout.k_dtype, layout.head_dim) +
-                   head_block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim)));
+uint64_t bytes_of_blocks(const KvLayout& layout, int64_t n) {
+  return layout.bytes_of(n, padded_head_dim(layout.head_dim));
 }
 
 }  // namespace
 
 uint64_t CpuExecutor::kv_bytes(const KvLayout& layout) const {
-  return times(static_cast<uint64_t>(layout.n_blocks), block_bytes_of(layout));
+  return bytes_of_blocks(layout, layout.n_blocks);
 }
 
 CpuKvStorage::CpuKvStorage(const KvLayout& layout)
     : KvStorage(layout),
-      k_bytes_(head_block_bytes(layout.k_dtype, layout.head_dim)),
-      v_bytes_(head_block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim))),
-      block_bytes_(block_bytes_of(layout)) {
+      k_bytes_(tensor_bytes(layout.k_dtype, Shape{kKvBlock, layout.head_dim})),
+      v_bytes_(tensor_bytes(layout.v_dtype, Shape{kKvBlock, padded_head_dim(layout.head_dim)})),
+      block_bytes_(bytes_of_blocks(layout, 1)) {
   grow(layout.n_blocks);
 }
 
 void CpuKvStorage::grow(int64_t n_blocks) {
   const auto n_new = static_cast<uint64_t>(n_blocks) - blocks_.size();
-  AlignedBuffer added(times(n_new, block_bytes_));
+  AlignedBuffer added(bytes_of_blocks(layout(), static_cast<int64_t>(n_new)));
   memory_.reserve(memory_.size() + 1);
   blocks_.reserve(static_cast<size_t>(n_blocks));
   for (uint64_t i = 0; i < n_new; ++i) blocks_.push_back(added.data() + i * block_bytes_);

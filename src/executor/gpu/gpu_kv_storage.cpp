@@ -8,15 +8,10 @@ namespace {
 // A quarter of kMostState of attention.cpp: a group of four rows still fits.
 constexpr int64_t kMostHeadDim = 512;
 
-bool is_supported(DType dtype) { return dtype == DType::kF16 || dtype == DType::kF32; }
-
 }  // namespace
 
 GpuKvStorage::GpuKvStorage(std::shared_ptr<gpu::Device> device, const KvLayout& layout)
     : KvStorage(layout), device_(std::move(device)), block_bytes_(layout.bytes_of(1)) {
-  LIMPID_CHECK(UnsupportedError, is_supported(layout.k_dtype) && is_supported(layout.v_dtype),
-               "[kv] keys in {} and values in {}; f16 and f32 are supported",
-               dtype_info(layout.k_dtype).name, dtype_info(layout.v_dtype).name);
   LIMPID_CHECK(UnsupportedError, layout.head_dim <= kMostHeadDim,
                "[kv] heads of {} elements; a GPU takes heads of up to {}", layout.head_dim,
                kMostHeadDim);

@@ -13,8 +13,8 @@ namespace limpid {
 // together, so that the cache grows by a longer buffer that begins like the one before.
 class GpuKvStorage final : public KvStorage {
  public:
-  // Throws UnsupportedError for other dtypes, ShapeError when it is too large, ResourceError
-  // without memory.
+  // Throws UnsupportedError for other dtypes and too large heads, ShapeError when it is too large,
+  // ResourceError without memory.
   GpuKvStorage(std::shared_ptr<gpu::Device> device, const KvLayout& layout);
 
   void grow(int64_t n_blocks) override;

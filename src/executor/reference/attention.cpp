@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/check.h"
 #include "executor/check_shapes.h"
 #include "executor/reference/reference_executor.h"
 #include "tensor/codec.h"
@@ -108,10 +107,6 @@ uint64_t ReferenceExecutor::kv_bytes(const KvLayout& layout) const {
 }
 
 std::unique_ptr<KvStorage> ReferenceExecutor::allocate_kv(const KvLayout& layout) {
-  for (const DType dtype : {layout.k_dtype, layout.v_dtype}) {
-    LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,
-                 "a KV cache holds f32 or f16, not {}", dtype_info(dtype).name);
-  }
   return std::make_unique<ReferenceKvStorage>(layout, memory_);
 }
 
