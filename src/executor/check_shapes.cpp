@@ -37,6 +37,16 @@ void check_heads(const WeightSource& source) {
       "{}: {} rows are not whole heads of {}", source.name, n_rows, source.head_dim);
 }
 
+void check_gradient(const WeightSource& weight, size_t n_elements) {
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(n_elements) == weight.tensor.shape.n_elements(),
+               "[keep_gradient] {} elements for {} {}", n_elements, weight.name,
+               weight.tensor.to_string());
+  LIMPID_CHECK(UnsupportedError,
+               is_plain_float(weight.tensor.dtype) && weight.row_parts.size() <= 1,
+               "{} is {}: only tensors of f32, f16 and bf16 have a gradient", weight.name,
+               weight.tensor.to_string());
+}
+
 void check_rms_norm(const Activation& x, const Weight& weight) {
   LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
                "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());

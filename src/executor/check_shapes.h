@@ -1,4 +1,5 @@
-// What executors check before an op computes. All throw ShapeError, which names the op.
+// What executors check before an op computes. All throw ShapeError, which names the op; and
+// check_gradient UnsupportedError for a type of weights that has no gradient.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ void check_vector(std::string_view op, const Weight& vector, int64_t cols);
 void check_indices(std::string_view op, std::span<const int32_t> indices, int64_t n_rows);
 // Rows of interleaved pairs are whole heads of even size.
 void check_heads(const WeightSource& source);
+
+// `n_elements` of memory for the gradient of a weight, which is whole and of plain numbers.
+void check_gradient(const WeightSource& weight, size_t n_elements);
 
 void check_rms_norm(const Activation& x, const Weight& weight);
 void check_linear(std::string_view op, const Activation& x, const Projection& projection);

@@ -3,34 +3,24 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 
 namespace limpid {
 
 void CpuGradients::keep_gradient(const Weight& weight, std::span<float> gradient) {
-  const LoadedWeight& source = loaded(weight);
-  LIMPID_CHECK(ShapeError, std::ssize(gradient) == source.tensor.shape.n_elements(),
-               "[keep_gradient] {} elements for {} {}", gradient.size(), source.name,
-               source.tensor.to_string());
-  LIMPID_CHECK(UnsupportedError,
-               is_plain_float(source.tensor.dtype) && source.rows.ranges().size() <= 1,
-               "{} is {}: only tensors of f32, f16 and bf16 have a gradient", source.name,
-               source.tensor.to_string());
-  gradients_.resize(std::max(gradients_.size(), static_cast<size_t>(weight.id) + 1));
-  gradients_[static_cast<size_t>(weight.id)] = gradient;
+  check_gradient(loaded(weight), gradient.size());
+  gradients_[weight.id] = gradient;
 }
 
 std::span<float> CpuGradients::gradient(const Weight& weight) const {
-  const auto id = static_cast<size_t>(weight.id);
-  return weight && id < gradients_.size() ? gradients_[id] : std::span<float>{};
+  const auto found = gradients_.find(weight.id);
+  return found == gradients_.end() ? std::span<float>{} : found->second;
 }
 
 // Tied weights have one gradient.
 void CpuGradients::begin_gradients() {
   stale_.clear();
-  for (const std::span<float> gradient : gradients_) {
-    if (!gradient.empty()) stale_.push_back(gradient.data());
-  }
+  for (const auto& [id, gradient] : gradients_) stale_.push_back(gradient.data());
 }
 
 bool CpuGradients::take_stale(const Weight& weight) {
@@ -38,7 +28,7 @@ bool CpuGradients::take_stale(const Weight& weight) {
 }
 
 void CpuGradients::finish_gradients() {
-  for (const std::span<float> gradient : gradients_) {
+  for (const auto& [id, gradient] : gradients_) {
     if (std::erase(stale_, gradient.data()) > 0) fill_with_zeros(gradient);
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -65,8 +66,8 @@ class CpuGradients final : public GradientOps {
   AlignedBuffer scratch_;            // of products
   AlignedBuffer attention_scratch_;  // [threads, attention_gradient_floats] of the longest sequence
   std::vector<MatrixProduct> products_;
-  std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
-  std::vector<float*> stale_;                // gradients of a step that is over
+  std::map<int32_t, std::span<float>> gradients_;  // by the weight's id; others are constants
+  std::vector<float*> stale_;                      // gradients of a step that is over
 };
 
 template <class Body>

@@ -3,30 +3,18 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "executor/check_shapes.h"
 #include "tensor/codec.h"
 
 namespace limpid {
 
 void ReferenceGradients::keep_gradient(const Weight& weight, std::span<float> gradient) {
-  const WeightSource& source = ex_.weight(weight);
-  LIMPID_CHECK(ShapeError, std::ssize(gradient) == source.tensor.shape.n_elements(),
-               "[keep_gradient] {} elements for {} {}", gradient.size(), source.name,
-               source.tensor.to_string());
-  LIMPID_CHECK(UnsupportedError, !is_quantized(source.tensor.dtype),
-               "{} is {}: a quantised tensor has no gradient", source.name,
-               source.tensor.to_string());
-  gradients_.resize(std::max(gradients_.size(), static_cast<size_t>(weight.id) + 1));
-  gradients_[static_cast<size_t>(weight.id)] = gradient;
-}
-
-bool ReferenceGradients::keeps_gradient(const Weight& weight) const {
-  const auto id = static_cast<size_t>(weight.id);
-  return weight && id < gradients_.size() && !gradients_[id].empty();
+  check_gradient(ex_.weight(weight), gradient.size());
+  gradients_[weight.id] = gradient;
 }
 
 void ReferenceGradients::begin_gradients() {
-  for (const std::span<float> gradient : gradients_) std::ranges::fill(gradient, 0.0F);
+  for (const auto& [id, gradient] : gradients_) std::ranges::fill(gradient, 0.0F);
 }
 
 void ReferenceGradients::refresh(const Weight& weight) {
@@ -46,7 +34,7 @@ std::vector<float> ReferenceGradients::matrix(const Weight& weight) const {
 
 ReferenceGradients::Sums::Sums(ReferenceGradients& owner, const Weight& weight) {
   if (!owner.keeps_gradient(weight)) return;
-  gradient_ = owner.gradients_[static_cast<size_t>(weight.id)];
+  gradient_ = owner.gradients_[weight.id];
   cols_ = weight.cols;
   sums_.assign(gradient_.size(), 0.0);
 }

@@ -2,6 +2,8 @@
 // has the file gradient_NAME.cpp beside its forward op.
 #pragma once
 
+#include <map>
+#include <span>
 #include <vector>
 
 #include "executor/gradient_ops.h"
@@ -14,7 +16,9 @@ class ReferenceGradients final : public GradientOps {
   explicit ReferenceGradients(ReferenceExecutor& executor) : ex_(executor) {}
 
   void keep_gradient(const Weight& weight, std::span<float> gradient) override;
-  bool keeps_gradient(const Weight& weight) const override;
+  bool keeps_gradient(const Weight& weight) const override {
+    return gradients_.contains(weight.id);
+  }
   void begin_gradients() override;
   void finish_gradients() override {}
   void refresh(const Weight& weight) override;
@@ -37,7 +41,7 @@ class ReferenceGradients final : public GradientOps {
                   const Activation& dy, bool centred);
 
   ReferenceExecutor& ex_;
-  std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
+  std::map<int32_t, std::span<float>> gradients_;  // by the weight's id; others are constants
 };
 
 // Adds up in f64; its end adds the sums to the gradient. Does nothing for a weight that is a
