@@ -126,7 +126,7 @@ class Bench {
     for (size_t begin = 0; begin < ids_.size(); begin += kStep) {
       const size_t n = std::min<size_t>(ids_.size() - begin, kStep);
       round.run += run.step(std::span(ids_).subspan(begin, n));
-      round.heads += for_layers([&] { probed_->read_out(stream_); });
+      round.heads += for_layers([&] { probed_->read_out(stream_, [](const ColumnPart&) {}); });
       round.lens += for_layers([&] { read_lens(*probed_, reader, stream_, n_lens_best); });
       round.explain += seconds_of([&] { explainer->advance(); });
     }

@@ -65,7 +65,7 @@ class ForwardPass {
     return named(Place::kLogits, -1, project(x, weights_.output, Weight{}));
   }
 
-  // The same, in parts. Low-rank updates of the output matrix are added to all logits at once.
+  // The logits in parts. Low-rank updates of the output matrix are added to all logits at once.
   void head_in_parts(Activation x, const SeePart& see) {
     if (weights_.updates.contains(weights_.output.id)) {
       const Activation y = head(std::move(x), PassResult::kLogits);
@@ -179,14 +179,8 @@ float attention_scale(const DecoderSpec& spec, int64_t layer) {
   return spec.scale_by_inverse_layer ? scale / static_cast<float>(layer + 1) : scale;
 }
 
-Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                    Activation stream) {
-  ForwardPass pass(executor, spec, weights, nullptr, {});
-  return pass.head(std::move(stream), PassResult::kLogits);
-}
-
-void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                       Activation stream, const SeePart& see) {
+void read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+              Activation stream, const SeePart& see) {
   ForwardPass(executor, spec, weights, nullptr, {}).head_in_parts(std::move(stream), see);
 }
 

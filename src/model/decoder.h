@@ -55,14 +55,10 @@ enum class PassResult : uint8_t {
 
 // The end of the forward pass alone: the final norm and the output matrix. It computes logits from
 // any residual stream as if the model ended there (the logit lens; nostalgebraist 2020,
-// "interpreting GPT"). stream [n_outputs, d_model], as select_outputs returns it -> [n_outputs,
-// vocab_size].
-Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                    Activation stream);
-
-// The same logits in parts (Executor::linear_in_parts), which no executor sees as Place::kLogits.
-void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                       Activation stream, const SeePart& see);
+// "interpreting GPT"). stream [n_outputs, d_model], as select_outputs returns it. The logits
+// [n_outputs, vocab_size] are shown in parts (Executor::linear_in_parts).
+void read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+              Activation stream, const SeePart& see);
 
 // Layers [begin, end) of a model; `end` may be larger than their number.
 struct LayerRange {

@@ -178,29 +178,14 @@ Model::BestLogits Model::step_best(KvCache& cache, std::span<const StepItem> ite
 }
 
 // A step without attention: its tokens are never looked up.
-int64_t Model::prepare_read_out(std::span<const float> streams) {
+void Model::read_out(std::span<const float> streams, const SeePart& see) {
   const auto n = static_cast<int64_t>(streams.size()) / spec_.d_model;
   LIMPID_CHECK(ShapeError, n * spec_.d_model == static_cast<int64_t>(streams.size()),
                "{} elements are not a whole number of rows of {}", streams.size(), spec_.d_model);
   executor_->inputs().clear();
   make_room(n, n);
-  return n;
-}
-
-std::span<const float> Model::read_out(std::span<const float> streams) {
-  const int64_t n = prepare_read_out(streams);
-  const auto run = [&] {
-    const ExecutorStep step(*executor_);
-    return limpid::read_out(*executor_, spec_, weights_,
-                            executor_->write(streams, n, spec_.d_model));
-  };
-  return show(run());
-}
-
-void Model::read_out(std::span<const float> streams, const SeePart& see) {
-  const int64_t n = prepare_read_out(streams);
   const ExecutorStep step(*executor_);
-  read_out_in_parts(*executor_, spec_, weights_, executor_->write(streams, n, spec_.d_model), see);
+  limpid::read_out(*executor_, spec_, weights_, executor_->write(streams, n, spec_.d_model), see);
 }
 
 std::span<const float> Model::show(Activation result) {

@@ -106,18 +106,15 @@ class Model {
   void step_layers(KvCache& cache, std::span<const StepItem> items, int64_t n_layers,
                    PausedStep& paused, std::span<const double> adapter_factors = {});
 
-  // Applies the final norm and the output matrix to residual streams [n, d_model]. Returns logits
-  // [n, vocab_size], as if the model ended there; for the streams of the last layer they equal
-  // those of `step` bit for bit. The span is valid until the next step. Throws ShapeError and the
+  // Applies the final norm and the output matrix to residual streams [n, d_model]. Shows logits [n,
+  // vocab_size], as if the model ended there, in parts, as Executor::linear_in_parts does; for the
+  // streams of the last layer they equal those of `step` bit for bit. Throws ShapeError and the
   // executor's errors.
-  std::span<const float> read_out(std::span<const float> streams);
-  // The same logits in parts, as Executor::linear_in_parts shows them.
   void read_out(std::span<const float> streams, const SeePart& see);
 
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
   void make_room(int64_t n_tokens, int64_t n_outputs);
-  int64_t prepare_read_out(std::span<const float> streams);  // returns the rows
   // Runs a step up to the layer `end`. `take` gets the result, or the residual stream before that
   // layer. It is not called for a step without tokens.
   void run_step(KvCache& cache, std::span<const StepItem> items, const StepOptions& options,

@@ -140,14 +140,22 @@ TEST(ReadOutInParts, HasTheLowRankUpdatesOfTheOutputMatrix) {
   update.scale = 2;
   const DecoderSpec spec;
   const std::vector<float> stream = some_numbers(3 * kCols, 4);
+  const auto product = [&](const Activation& x, const Weight& weight) {
+    std::array projections = {Projection{weight, {}, {}}};
+    executor->linear(x, projections);
+    return std::move(projections[0].y);
+  };
   std::vector<float> before;
   for (const bool updated : {false, true}) {
     if (updated) weights.updates[weights.output.id] = {update};
     std::vector<float> whole(static_cast<size_t>(3 * n_outputs));
     Assembly parts(3, n_outputs);
     const ExecutorStep step(*executor);
-    executor->read(read_out(*executor, spec, weights, executor->write(stream, 3, kCols)), whole);
-    read_out_in_parts(*executor, spec, weights, executor->write(stream, 3, kCols), parts.see());
+    const Activation x = executor->write(stream, 3, kCols);
+    Activation y = product(x, weights.output);
+    if (updated) y = executor->add(y, executor->scale(product(product(x, update.a), update.b), 2));
+    executor->read(y, whole);
+    read_out(*executor, spec, weights, executor->write(stream, 3, kCols), parts.see());
     EXPECT_EQ(parts.values, whole);
     EXPECT_NE(parts.values, before);
     before = parts.values;

@@ -76,9 +76,8 @@ TEST(Probe, ReadsAStreamOut) {
                                  stream.assign(values.begin(), values.end());
                                });
     const std::vector<float> logits = run_in_chunks(*probed.model, kIds, kIds.size());
-    const auto read = probed.model->read_out(stream);
-    EXPECT_EQ(std::vector<float>(read.begin(), read.end()), logits);
-    EXPECT_THROW(probed.model->read_out(std::span(stream).first(65)), ShapeError);
+    EXPECT_EQ(testing::read_out(*probed.model, stream), logits);
+    EXPECT_THROW(testing::read_out(*probed.model, std::span(stream).first(65)), ShapeError);
   }
 }
 

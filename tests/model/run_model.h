@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,16 @@ inline std::vector<float> run_in_chunks(Model& model, std::span<const int32_t> t
     all.insert(all.end(), logits.begin(), logits.end());
   }
   return all;
+}
+
+// The logits of Model::read_out, [n, vocab_size], for a vocabulary that is one part.
+inline std::vector<float> read_out(Model& model, std::span<const float> streams) {
+  std::vector<float> logits;
+  model.read_out(streams, [&](const ColumnPart& part) {
+    const auto n = std::ssize(streams) / model.spec().d_model;
+    logits.assign(part.values, part.values + n * part.stride);
+  });
+  return logits;
 }
 
 }  // namespace limpid::testing
