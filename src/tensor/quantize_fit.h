@@ -90,6 +90,16 @@ struct UnevenLevels {
   }
 };
 
+// The levels nearest to x = scale * level + offset.
+template <typename Levels, int N>
+Group<N> nearest_levels(const Group<N>& x, float scale, float offset) {
+  const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
+  Group<N> nearest;
+  for (int i = 0; i < Group<N>::kRegisters; ++i)
+    nearest.lanes[i] = Levels::nearest((x.lanes[i] - all_lanes(offset)) * inverse);
+  return nearest;
+}
+
 struct ScaleFit {
   float scale = 0;
   float error = std::numeric_limits<float>::infinity();  // sum of w * (x - scale * q)^2
@@ -262,16 +272,6 @@ AffineFit fit_affine(const Group<N>& x, const Group<N>& weights) {
     if (!(best.error < before)) break;
   }
   return best;
-}
-
-// The weights w of a group in formats with two levels of scales: `importance`, or 1 for all
-// elements if it is null.
-template <int N>
-Group<N> element_weights(const float* importance) {
-  if (importance != nullptr) return Group<N>::load(importance);
-  Group<N> weights;
-  for (Float4& lane : weights.lanes) lane = all_lanes(1);
-  return weights;
 }
 
 // The weights w of a group in formats whose block has one scale: `importance`, or, if it is null,

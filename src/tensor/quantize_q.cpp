@@ -12,12 +12,7 @@ namespace {
 template <typename Levels>
 void choose_levels(const Group<kBlock>& x, float scale, float offset, const BlockColumns& columns,
                    float (&levels)[kBlock]) {
-  const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-  Group<kBlock> nearest;
-  for (int i = 0; i < Group<kBlock>::kRegisters; ++i) {
-    nearest.lanes[i] = Levels::nearest((x.lanes[i] - all_lanes(offset)) * inverse);
-  }
-  nearest.store(levels);
+  nearest_levels<Levels>(x, scale, offset).store(levels);
   settle_drift<Levels>({x}, {scale}, {offset}, columns, levels);
 }
 

@@ -25,7 +25,8 @@ namespace limpid {
 
 inline constexpr int kSuperBlockRounds = 4;
 
-// The groups of a block, with the weight of each element's error.
+// The groups of a block, with the weight of each element's error: its importance, or 1 for all if
+// that is unknown.
 template <int N>
 struct WeighedGroups {
   static constexpr int kGroups = kSuperBlock / N;
@@ -35,8 +36,11 @@ struct WeighedGroups {
   WeighedGroups(const float* values, const BlockColumns& columns) {
     for (int g = 0; g < kGroups; ++g) {
       x[g] = Group<N>::load(values + g * N);
-      const float* importance = columns.importance;
-      weights[g] = element_weights<N>(importance == nullptr ? nullptr : importance + g * N);
+      if (columns.importance != nullptr) {
+        weights[g] = Group<N>::load(columns.importance + g * N);
+      } else {
+        for (Float4& lane : weights[g].lanes) lane = all_lanes(1);
+      }
     }
   }
 };
@@ -139,15 +143,11 @@ float common_scale(const float (&numbers)[kSuperBlock / N],
 
 // Writes the levels nearest to x = scales[g] * level + offsets[g]. Returns the gain of the block.
 template <typename Levels, int N>
-Gain nearest_levels(const WeighedGroups<N>& groups, const float* scales, const float* offsets,
-                    float* levels) {
+Gain choose_levels(const WeighedGroups<N>& groups, const float* scales, const float* offsets,
+                   float* levels) {
   Gain gain;
   for (int g = 0; g < WeighedGroups<N>::kGroups; ++g) {
-    const Float4 inverse = all_lanes(scales[g] == 0 ? 0 : 1 / scales[g]);
-    Group<N> nearest;
-    for (int i = 0; i < Group<N>::kRegisters; ++i) {
-      nearest.lanes[i] = Levels::nearest((groups.x[g].lanes[i] - all_lanes(offsets[g])) * inverse);
-    }
+    const auto nearest = nearest_levels<Levels>(groups.x[g], scales[g], offsets[g]);
     gain.add(groups.x[g], groups.weights[g], nearest, scales[g], offsets[g]);
     nearest.store(levels + g * N);
   }
@@ -196,7 +196,7 @@ SuperBlock<N> search_super_block(const float* values, const BlockColumns& column
     }
   };
   set_stored();
-  const float factor = nearest_levels<Levels>(groups, scales, offsets, levels).factor();
+  const float factor = choose_levels<Levels>(groups, scales, offsets, levels).factor();
   best.d = rounded_to_half(best.d * factor);
   best.dmin = rounded_to_half(best.dmin * factor);
   set_stored();

@@ -21,10 +21,6 @@ Shape::Shape(std::span<const int64_t> dims) {
   }
 }
 
-bool Shape::operator==(const Shape& other) const {
-  return std::ranges::equal(dims(), other.dims());
-}
-
 std::string Shape::to_string() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
 
 uint64_t tensor_bytes(DType dtype, const Shape& shape) {

@@ -33,7 +33,7 @@ class Shape {
   int64_t cols() const { return rank_ == 0 ? 1 : dims_[rank_ - 1]; }
   int64_t rows() const { return cols() == 0 ? 0 : n_elements_ / cols(); }
   std::span<const int64_t> dims() const { return {dims_, static_cast<size_t>(rank_)}; }
-  bool operator==(const Shape& other) const;
+  bool operator==(const Shape&) const = default;
   std::string to_string() const;  // "[32, 576]"
 
  private:
