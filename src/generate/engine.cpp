@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/cache_folder.h"
 #include "base/check.h"
 #include "generate/devices.h"
 #include "generate/memory_plan.h"
@@ -40,7 +41,7 @@ std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> ch
   if (options.quantize.empty()) return checkpoint;
   return std::make_shared<const Checkpoint>(
       quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
-                              quantized_cache_folder(), {options.n_threads, options.progress}));
+                              cache_folder("quantized"), {options.n_threads, options.progress}));
 }
 
 // The end of a message of a device that has no memory.

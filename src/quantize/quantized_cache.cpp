@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/cache_folder.h"
 #include "base/check.h"
 #include "base/paths.h"
 #include "checkpoint/gguf.h"
@@ -173,8 +172,6 @@ TensorPlan plan_in_place(const Checkpoint& source, const FileType& file_type) {
 }
 
 }  // namespace
-
-std::string quantized_cache_folder() { return cache_folder("quantized"); }
 
 std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type,
                             const WriteOptions& options) {

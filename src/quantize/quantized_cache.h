@@ -10,10 +10,6 @@
 
 namespace limpid {
 
-// Returns the folder for results: ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized. Throws
-// ResourceError when neither variable is set.
-std::string quantized_cache_folder();
-
 // Returns a text that identifies what a cached result is computed from: the version of the
 // quantiser, the type, the calibration text (unless `options` turn calibration off), the identity
 // of every file, and a hash of everything else in the checkpoint (keys, attachments, the list of
