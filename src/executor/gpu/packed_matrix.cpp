@@ -1,27 +1,22 @@
 #include "executor/gpu/packed_matrix.h"
 
+#include "tensor/code_form.h"
 #include "tensor/tensor.h"
 
 namespace limpid::gpu {
 
+// A bit of a code is a byte of an octet.
 Planes planes_of(DType dtype) {
-  static constexpr Planes kPlanes[] = {
-      // in the order of DType
-      {4, 0, 0, 1, 2, 4},   // Q4_0
-      {4, 0, 0, 1, 4, 4},   // Q4_1
-      {4, 1, 0, 1, 2, 4},   // Q5_0
-      {4, 1, 0, 1, 4, 4},   // Q5_1
-      {8, 0, 0, 1, 2, 4},   // Q8_0
-      {2, 0, 1, 2, 4, 32},  // Q2_K
-      {2, 1, 1, 2, 2, 32},  // Q3_K
-      {4, 0, 2, 4, 4, 32},  // Q4_K
-      {4, 1, 2, 4, 4, 32},  // Q5_K
-      {4, 2, 1, 2, 2, 32},  // Q6_K
-      {4, 0, 0, 1, 2, 4},   // IQ4_NL
-      {4, 0, 1, 4, 2, 32},  // IQ4_XS
-  };
   if (!is_quantized(dtype)) return {8 * dtype_info(dtype).block_bytes, 0, 0, 1, 0, 1};
-  return kPlanes[static_cast<int>(dtype) - static_cast<int>(DType::kQ4_0)];
+  const CodeForm form = code_form(dtype);
+  const auto q_bytes = static_cast<uint32_t>(form.low_bits);
+  const auto high_bytes = static_cast<uint32_t>(form.high_bits);
+  const uint32_t d_bytes = form.has_minimum ? 4 : 2;
+  if (form.scales_are_f16) return {q_bytes, high_bytes, 0, 1, d_bytes, 4};
+  // A byte for the scale and one for the minimum; Q2_K has four bits for each.
+  const uint32_t scale_bytes = form.has_minimum && dtype != DType::kQ2_K ? 2 : 1;
+  return {q_bytes, high_bytes, scale_bytes, static_cast<uint32_t>(form.scale_cols / kOctet),
+          d_bytes, 32};
 }
 
 uint64_t packed_bytes(DType dtype, int64_t rows, int64_t cols) {

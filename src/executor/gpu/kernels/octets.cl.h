@@ -15,7 +15,7 @@
 //
 // The host says how many bytes an entry has (Q_BYTES, HIGH_BYTES, SCALE_BYTES, D_BYTES; 0: the type
 // lacks the plane) and how many octets share it (SCALE_OCTETS, D_OCTETS; q and high: one):
-// packed_matrix.cpp has the table. LOW_BITS, HIGH_BITS, ZERO and HAS_MINIMUM are those of
+// packed_matrix.cpp says so. LOW_BITS, HIGH_BITS, ZERO and HAS_MINIMUM are those of
 // tensor/code_form.h.
 //
 // A word of q has column j in bits 4 j (2 j, 8 j), a byte of bits in bit j. Structs of
