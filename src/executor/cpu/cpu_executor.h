@@ -40,7 +40,7 @@ class CpuExecutor final : public Executor {
   void begin_step() override;
   void end_step() override {}
 
-  // Each op has a file of its name in cpu/, or is in pointwise.cpp or embed.cpp.
+  // Each op has a file of its name in cpu/, or is in pointwise.cpp, norms.cpp or embed.cpp.
 #define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/op_list.h"
 

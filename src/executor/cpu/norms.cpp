@@ -17,4 +17,18 @@ Activation CpuExecutor::rms_norm(const Activation& x, const Weight& weight, floa
   return y;
 }
 
+Activation CpuExecutor::layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
+                                   float eps) {
+  const int64_t cols = x.cols();
+  check_vector("layer_norm", weight, cols);
+  if (bias) check_vector("layer_norm", bias, cols);
+  const float* w = loaded(weight).vector.data();
+  const float* b = bias ? loaded(bias).vector.data() : nullptr;
+  Activation y = allocate(x.rows(), cols);
+  for_rows(x.rows(), cols, [&, in = data(x), out = data(y)](int64_t begin, int64_t end) {
+    kernels_.layer_norm(in + begin * cols, w, b, end - begin, cols, eps, out + begin * cols);
+  });
+  return y;
+}
+
 }  // namespace limpid
