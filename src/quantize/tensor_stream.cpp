@@ -1,7 +1,6 @@
 #include "quantize/tensor_stream.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -70,42 +69,28 @@ bool can_hold(DType dtype, float value) {
   return dtype != DType::kF16 || !std::isfinite(value) || std::abs(value) < kRoundsToInfinity;
 }
 
-// Converts rows [begin, end) of the new tensor into `out`. Each thread has its own scratch row. A
-// value that the new type cannot hold is recorded and reported by the caller, because a worker of
-// the pool must not throw.
-class RowConverter {
- public:
-  RowConverter(const TensorView& source, const PlannedTensor& planned, const ColumnFacts& facts,
-               std::vector<std::vector<float>>& scratch)
-      : source_(source), planned_(planned), facts_(facts), scratch_(scratch) {}
-
-  uint64_t row_bytes() const { return tensor_bytes(planned_.to, Shape{source_.shape.cols()}); }
-
-  void convert(int64_t begin, int64_t end, int thread, std::byte* out) {
-    std::vector<float>& values = scratch_[static_cast<size_t>(thread)];
-    values.resize(static_cast<size_t>(source_.shape.cols()));
-    for (int64_t row = begin; row < end; ++row, out += row_bytes()) {
-      const std::byte* from = source_.row(source_row(planned_, row));
-      if (planned_.from == planned_.to) {
-        std::memcpy(out, from, row_bytes());
-        continue;
-      }
-      decode_row(planned_.from, from, values);
-      if (!std::ranges::all_of(values, [&](float v) { return can_hold(planned_.to, v); }))
-        is_lossy_.store(true, std::memory_order_relaxed);
-      quantize_row(planned_.to, values, facts_, out);
+// Converts rows [begin, end) of the new tensor into `out`.
+void convert_rows(const Checkpoint& checkpoint, const TensorView& source,
+                  const PlannedTensor& planned, const ColumnFacts& facts, int64_t begin,
+                  int64_t end, std::byte* out) {
+  const uint64_t row_bytes = tensor_bytes(planned.to, Shape{source.shape.cols()});
+  std::vector<float> values(static_cast<size_t>(source.shape.cols()));
+  for (int64_t row = begin; row < end; ++row, out += row_bytes) {
+    const std::byte* from = source.row(source_row(planned, row));
+    if (planned.from == planned.to) {
+      std::memcpy(out, from, row_bytes);
+      continue;
     }
+    decode_row(planned.from, from, values);
+    if (!std::ranges::all_of(values, [&](float v) { return can_hold(planned.to, v); })) {
+      throw_format_error(checkpoint.path, planned.name,
+                         "contains a NaN, an infinity or a value beyond 65,504, which {} cannot "
+                         "represent; bf16 and f32 can",
+                         dtype_info(planned.to).name);
+    }
+    quantize_row(planned.to, values, facts, out);
   }
-
-  bool is_lossy() const { return is_lossy_; }
-
- private:
-  TensorView source_;
-  const PlannedTensor& planned_;
-  ColumnFacts facts_;
-  std::vector<std::vector<float>>& scratch_;  // one row per thread
-  std::atomic<bool> is_lossy_ = false;
-};
+}
 
 }  // namespace
 
@@ -170,25 +155,18 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
   const TensorView source = as_rows(stored, tensor);
   ColumnFacts columns;
   if (is_quantized(tensor.to)) columns = facts.of(tensor.name, source.shape.cols());
-  std::vector<std::vector<float>> scratch(static_cast<size_t>(pool.size()));
-  RowConverter converter(source, tensor, columns, scratch);
+  const uint64_t row_bytes = tensor_bytes(tensor.to, Shape{source.shape.cols()});
   const int64_t n_rows = source.shape.rows();
   const auto row_floats = static_cast<uint64_t>(source.shape.cols()) * sizeof(float);
   const int64_t piece_rows = static_cast<int64_t>(std::max<uint64_t>(kPieceBytes / row_floats, 1));
   std::vector<std::byte> piece;
   for (int64_t begin = 0; begin < n_rows; begin += piece_rows) {
     const int64_t end = std::min(begin + piece_rows, n_rows);
-    piece.resize(static_cast<size_t>(end - begin) * converter.row_bytes());
-    pool.for_ranges(end - begin, 1, [&](int64_t from, int64_t to, int thread) {
-      converter.convert(begin + from, begin + to, thread,
-                        piece.data() + static_cast<uint64_t>(from) * converter.row_bytes());
+    piece.resize(static_cast<size_t>(end - begin) * row_bytes);
+    pool.for_ranges(end - begin, 1, [&](int64_t from, int64_t to, int /*thread*/) {
+      convert_rows(checkpoint, source, tensor, columns, begin + from, begin + to,
+                   piece.data() + static_cast<uint64_t>(from) * row_bytes);
     });
-    if (converter.is_lossy()) {
-      throw_format_error(checkpoint.path, tensor.name,
-                         "contains a NaN, an infinity or a value beyond 65,504, which {} cannot "
-                         "represent; bf16 and f32 can",
-                         dtype_info(tensor.to).name);
-    }
     sink(piece);
     const std::byte* first = source.row(begin);
     if (!tensor.moves_rows()) {
