@@ -8,7 +8,7 @@
 #include "cli/bench.h"
 #include "cli/output.h"
 #include "insight/explanation_json.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 // The figures of a test, from one repetition of `n` tokens in `s` seconds:
 //   tokens/s           n / s; mean and deviation over the repetitions

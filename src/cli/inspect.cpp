@@ -15,7 +15,7 @@
 #include "insight/rope_chart.h"
 #include "layouts/rope_scaling.h"
 #include "model/configuration.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "quantize/file_type.h"
 #include "quantize/quantized_cache.h"
 

@@ -2,7 +2,7 @@
 
 #include "cli/inspect.h"
 #include "cli/json_format.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "quantize/file_type.h"
 #include "quantize/quantized_cache.h"
 

@@ -14,7 +14,7 @@
 #include "cli/machine.h"
 #include "executor/gpu/gpu_devices.h"
 #include "generate/memory_plan.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid::cli {
 namespace {

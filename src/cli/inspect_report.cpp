@@ -27,7 +27,7 @@
 #include "cli/json_format.h"
 #include "cli/output.h"
 #include "generate/memory_plan.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {

@@ -17,7 +17,7 @@
 #include "cli/json_format.h"
 #include "insight/weight_statistics.h"
 #include "limpid/error.hpp"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "tensor/codec.h"
 
 namespace limpid::cli {

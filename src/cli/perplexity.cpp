@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "generate/engine.h"
 #include "generate/logprobs.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {

@@ -22,7 +22,7 @@
 #include "cli/output.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "server/built_in_templates.h"
 
 namespace limpid::cli {

@@ -19,7 +19,7 @@
 #include "checkpoint/torch_checkpoint.h"
 #include "cli/command.h"
 #include "insight/comparison.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {

@@ -21,7 +21,7 @@
 #include "layouts/gpt2.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
 #include "tokenizer/merge_list.h"
 #include "tokenizer/tokenizer_files.h"

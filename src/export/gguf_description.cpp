@@ -11,7 +11,7 @@
 #include "layouts/hugging_face.h"
 #include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
 #include "tokenizer/merge_list.h"
 #include "tokenizer/pre_tokenizer.h"

@@ -7,8 +7,8 @@
 #include "generate/devices.h"
 #include "generate/memory_plan.h"
 #include "layouts/lora_adapter.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/model_files.h"
-#include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
 #include "quantize/quantized_cache.h"
 

@@ -6,8 +6,8 @@
 #include "base/check.h"
 #include "executor/layered_executor.h"
 #include "generate/engine.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/model.h"
-#include "model/registry.h"
 
 namespace limpid {
 namespace {

@@ -16,7 +16,7 @@ namespace limpid {
 // The values that a configuration states. A value that the configuration does not state is absent.
 struct Gpt2Config {
   std::optional<int64_t> n_layers, n_heads, d_model, d_ff, n_ctx, vocab_size;
-  std::optional<std::string> activation;  // a value of hidden_activation (model/families.h)
+  std::optional<std::string> activation;  // a value of hidden_activation (read_gpt2_keys)
   std::optional<bool> tied;
   std::optional<bool> has_biases;
   std::optional<double> norm_eps;                                 // absent: 1e-5

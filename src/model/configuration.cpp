@@ -10,7 +10,7 @@
 #include "checkpoint/metadata.h"
 #include "layouts/rope_scaling.h"
 #include "layouts/spec_reader.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 namespace {

@@ -5,7 +5,8 @@
 #include <ranges>
 #include <utility>
 
-#include "model/families.h"
+#include "layouts/spec_reader.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 namespace {

@@ -4,7 +4,7 @@
 #include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
 #include "layouts/spec_reader.h"
-#include "model/families.h"
+#include "model/decoder_from_checkpoint.h"
 #include "tensor/codec.h"
 
 namespace limpid {

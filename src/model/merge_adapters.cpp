@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "layouts/lora_adapter.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "tensor/codec.h"
 
 namespace limpid {

@@ -1,11 +1,12 @@
-// The tensors of a model, in the order of its forward pass, and those of its adapters (registry.h).
+// The tensors of a model, in the order of its forward pass, and those of its adapters
+// (decoder_from_checkpoint.h).
 #include <fmt/format.h>
 
 #include <array>
 
 #include "base/check.h"
 #include "layouts/lora_adapter.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "executor/executors.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/model.h"
-#include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid {

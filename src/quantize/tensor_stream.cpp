@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "layouts/model_classes.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "tensor/codec.h"
 
 namespace limpid {

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/philox.h"
 #include "layouts/hugging_face.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "layouts/lora_adapter.h"
 #include "layouts/model_classes.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "train/initial_weights.h"
 
 namespace limpid {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "tensor/codec.h"
 
 namespace limpid {

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "layouts/lora_adapter.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/philox.h"
 #include "executor/executor.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 

@@ -13,7 +13,7 @@
 #include "base/system_limits.h"
 #include "executor/executor.h"
 #include "model/decoder.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "train/counting_executor.h"
 #include "train/tape.h"
 #include "train/training_model.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid::cli {

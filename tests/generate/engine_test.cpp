@@ -13,8 +13,8 @@
 #include "export/export_model.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/model_files.h"
-#include "model/registry.h"
 
 namespace limpid {
 namespace {

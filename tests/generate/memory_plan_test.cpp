@@ -7,8 +7,8 @@
 #include "executor/gpu_devices.h"
 #include "limpid/error.hpp"
 #include "limpid/model.hpp"
+#include "model/decoder_from_checkpoint.h"
 #include "model/model.h"
-#include "model/registry.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 

@@ -6,7 +6,7 @@
 
 #include "layouts/rope_scaling.h"
 #include "limpid/error.hpp"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid {

@@ -10,9 +10,9 @@
 #include "expect_error.h"
 #include "layouts/rope_scaling.h"
 #include "limpid/error.hpp"
+#include "model/decoder_from_checkpoint.h"
 #include "model/hugging_face_builder.h"
 #include "model/model_files.h"
-#include "model/registry.h"
 #include "model/run_model.h"
 
 namespace limpid {

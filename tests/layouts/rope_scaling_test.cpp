@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "limpid/error.hpp"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid {

@@ -8,7 +8,7 @@
 #include "data_paths.h"
 #include "expect_error.h"
 #include "limpid/error.hpp"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 namespace limpid {
 namespace {

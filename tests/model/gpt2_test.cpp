@@ -8,8 +8,8 @@
 #include "expect_error.h"
 #include "export/completed.h"
 #include "limpid/error.hpp"
+#include "model/decoder_from_checkpoint.h"
 #include "model/model.h"
-#include "model/registry.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 

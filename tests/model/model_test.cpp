@@ -9,7 +9,7 @@
 #include "executor/executors.h"
 #include "expect_error.h"
 #include "limpid/error.hpp"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 

@@ -11,7 +11,7 @@
 #include "executor/executors.h"
 #include "executor/gpu_devices.h"
 #include "layouts/canonical.h"
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 

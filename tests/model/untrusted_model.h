@@ -21,9 +21,9 @@
 #include "checkpoint/untrusted_check.h"
 #include "layouts/canonical.h"
 #include "layouts/meta.h"
+#include "model/decoder_from_checkpoint.h"
 #include "model/hugging_face_builder.h"
 #include "model/model_files.h"
-#include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
 #include "quantize/importance.h"
 

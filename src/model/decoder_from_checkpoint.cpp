@@ -1,4 +1,4 @@
-#include "model/registry.h"
+#include "model/decoder_from_checkpoint.h"
 
 #include <map>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "layouts/model_classes.h"
-#include "model/families.h"
+#include "layouts/spec_reader.h"
 
 namespace limpid {
 namespace {
