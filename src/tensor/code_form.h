@@ -5,8 +5,6 @@
 // each instruction set, and the linker must not merge their copies of a function (docs/adr/0002).
 #pragma once
 
-#include <cstdint>
-
 #include "tensor/dtype.h"
 
 namespace limpid {

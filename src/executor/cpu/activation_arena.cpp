@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
-#include <optional>
 
 #include "base/check.h"
 #include "base/checked.h"

@@ -1,8 +1,7 @@
 #include "executor/cpu/isa.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <string>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
