@@ -13,17 +13,14 @@
 // dtable[row of t] += dy[t], in order of t.
 LIMPID_SPECIAL_GRADIENT_OP(void, embed, (const Weight& table, EmbedBy by, const Activation& dy))
 
-// With n = x / r, r = sqrt(mean(x^2) + eps), and g = dy * weight, for each group of weight.cols:
-//   dx = (g - n * mean(g * n)) / r      dweight += dy * n
-LIMPID_GRADIENT_OP(Activation, rms_norm,
-                   (const Activation& x, const Weight& weight, float eps, const Activation& dy),
-                   (x, weight, eps, dy))
-// With n = (x - mean) / r, r = sqrt(var + eps), and g = dy * weight:
+// Of rms_norm, and of layer_norm (`centred`), for each group of weight.cols. Both divide numbers c,
+// x itself or x - mean(x), by r. With n = c / r, r = sqrt(mean(c^2) + eps), and g = dy * weight:
 //   dx = (g - mean(g) - n * mean(g * n)) / r      dweight += dy * n      dbias += dy
-LIMPID_GRADIENT_OP(Activation, layer_norm,
+// without mean(g) unless centred.
+LIMPID_GRADIENT_OP(Activation, norm,
                    (const Activation& x, const Weight& weight, const Weight& bias, float eps,
-                    const Activation& dy),
-                   (x, weight, bias, eps, dy))
+                    bool centred, const Activation& dy),
+                   (x, weight, bias, eps, centred, dy))
 
 // dx = sum_i dy_i W_i, in order of the projections; dW_i += dy_i^T x; db_i += sum_t dy_i[t].
 // Without `want_dx` an empty activation. x is empty when no weight keeps its gradient.

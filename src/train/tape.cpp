@@ -216,7 +216,7 @@ Activation Tape::rms_norm(const Activation& x, const Weight& weight, float eps) 
   Activation y = keep(false, needs_gradient(x) || learns(weight),
                       [this, ix, weight, eps] { return inner().rms_norm(value(ix), weight, eps); });
   record(y, {ix}, [this, ix, weight, eps](const Gradient& dy) {
-    add_gradient(ix, gradients_->rms_norm(value(ix), weight, eps, *dy));
+    add_gradient(ix, gradients_->norm(value(ix), weight, {}, eps, false, *dy));
   });
   return y;
 }
@@ -228,7 +228,7 @@ Activation Tape::layer_norm(const Activation& x, const Weight& weight, const Wei
       false, needs_gradient(x) || learns(weight) || learns(bias),
       [this, ix, weight, bias, eps] { return inner().layer_norm(value(ix), weight, bias, eps); });
   record(y, {ix}, [this, ix, weight, bias, eps](const Gradient& dy) {
-    add_gradient(ix, gradients_->layer_norm(value(ix), weight, bias, eps, *dy));
+    add_gradient(ix, gradients_->norm(value(ix), weight, bias, eps, true, *dy));
   });
   return y;
 }

@@ -129,7 +129,7 @@ void add_norm_cases(std::vector<OpCase>& cases) {
            const Learned weight(e, 1, cols, WeightUse::kVector);
            const Learned* const learned[] = {&weight};
            return run_in_step(e, {rows}, widths, learned, [&](GradientOps& ops, X x) {
-             return results(ops.rms_norm(x[0], weight.weight, 1e-6F, x[1]));
+             return results(ops.norm(x[0], weight.weight, {}, 1e-6F, false, x[1]));
            });
          }});
     if (heads > 1) continue;
@@ -139,7 +139,7 @@ void add_norm_cases(std::vector<OpCase>& cases) {
            const Learned bias(e, 1, cols, WeightUse::kVector, 72);
            const Learned* const learned[] = {&weight, &bias};
            return run_in_step(e, {rows}, widths, learned, [&](GradientOps& ops, X x) {
-             return results(ops.layer_norm(x[0], weight.weight, bias.weight, 1e-5F, x[1]));
+             return results(ops.norm(x[0], weight.weight, bias.weight, 1e-5F, true, x[1]));
            });
          }});
   }

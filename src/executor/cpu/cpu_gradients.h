@@ -59,8 +59,6 @@ class CpuGradients final : public GradientOps {
   // Calls body(gradient, begin, end) for ranges of the columns of a vector that learns.
   template <class Body>
   void for_vector(const Weight& vector, Body&& body);
-  Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
-                  const Activation& dy, bool centred);
 
   CpuExecutor& ex_;
   AlignedBuffer scratch_;            // of products

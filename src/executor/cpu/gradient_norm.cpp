@@ -4,7 +4,7 @@
 namespace limpid {
 
 Activation CpuGradients::norm(const Activation& x, const Weight& weight, const Weight& bias,
-                              float eps, const Activation& dy, bool centred) {
+                              float eps, bool centred, const Activation& dy) {
   Activation dx = like(x);
   const int64_t cols = weight.cols;
   const int64_t n_groups = x.rows() * x.cols() / cols;
@@ -27,16 +27,6 @@ Activation CpuGradients::norm(const Activation& x, const Weight& weight, const W
   });
   add_dvector(bias, dy);
   return dx;
-}
-
-Activation CpuGradients::rms_norm(const Activation& x, const Weight& weight, float eps,
-                                  const Activation& dy) {
-  return norm(x, weight, {}, eps, dy, false);
-}
-
-Activation CpuGradients::layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
-                                    float eps, const Activation& dy) {
-  return norm(x, weight, bias, eps, dy, true);
 }
 
 }  // namespace limpid

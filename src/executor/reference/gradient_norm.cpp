@@ -45,7 +45,7 @@ void normalize_backward(const Group& group, float eps, bool centred) {
 }  // namespace
 
 Activation ReferenceGradients::norm(const Activation& x, const Weight& weight, const Weight& bias,
-                                    float eps, const Activation& dy, bool centred) {
+                                    float eps, bool centred, const Activation& dy) {
   Sums dweight(*this, weight);
   Sums dbias(*this, bias);
   Activation dx = ex_.allocate(x.rows(), x.cols());
@@ -59,16 +59,6 @@ Activation ReferenceGradients::norm(const Activation& x, const Weight& weight, c
     }
   }
   return dx;
-}
-
-Activation ReferenceGradients::rms_norm(const Activation& x, const Weight& weight, float eps,
-                                        const Activation& dy) {
-  return norm(x, weight, {}, eps, dy, false);
-}
-
-Activation ReferenceGradients::layer_norm(const Activation& x, const Weight& weight,
-                                          const Weight& bias, float eps, const Activation& dy) {
-  return norm(x, weight, bias, eps, dy, true);
 }
 
 }  // namespace limpid

@@ -36,9 +36,6 @@ class ReferenceGradients final : public GradientOps {
   // softmax(scale * q . k) of row t over the keys that it sees.
   std::vector<double> probabilities(const Activation& q, const Activation& k,
                                     const AttentionShape& shape, int64_t t, int64_t head) const;
-  // rms_norm, and layer_norm (`centred`).
-  Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
-                  const Activation& dy, bool centred);
 
   ReferenceExecutor& ex_;
   std::map<int32_t, std::span<float>> gradients_;  // by the weight's id; others are constants
