@@ -8,6 +8,9 @@
 #include <set>
 #include <vector>
 
+#include "executor/executors.h"
+#include "limpid/error.hpp"
+
 namespace limpid {
 namespace {
 
@@ -67,6 +70,18 @@ TEST(CpuKvStorage, BlocksDoNotOverlap) {
     for (size_t i = 0; i + 1 < all.size(); ++i) EXPECT_LE(all[i].end, all[i + 1].begin);
     for (const Range& range : all) EXPECT_EQ(range.begin % 64, 0U);
   }
+}
+
+TEST(CpuKvStorage, PadsValuesAndNotKeys) {
+  const KvLayout layout{3, 2, 40, 5, DType::kF32, DType::kF16};
+  const CpuKvStorage storage(layout);
+  EXPECT_EQ(storage.block_bytes(), 3U * 2 * (64 * 40 * 4 + 64 * 48 * 2));
+  EXPECT_EQ(make_cpu_executor({.n_threads = 1})->kv_bytes(layout), 5 * storage.block_bytes());
+}
+
+TEST(CpuKvStorage, RefusesOtherTypes) {
+  EXPECT_THROW(CpuKvStorage({1, 1, 8, 1, DType::kBF16, DType::kF32}), UnsupportedError);
+  EXPECT_THROW(CpuKvStorage({1, 1, 8, 1, DType::kF32, DType::kQ8_0}), UnsupportedError);
 }
 
 }  // namespace
