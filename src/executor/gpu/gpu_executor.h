@@ -216,15 +216,16 @@ class GpuExecutor final : public Executor {
   // Whether the kernels of a step of this size can do several ops.
   bool fuses(int64_t n_tokens) const { return n_tokens == 1 && products_ == DType::kF32; }
   void launch_norm(const Norm& norm);
-  void launch_product(const Product& product);
+  // A product of one token may also make sum = addend + y.
+  void launch_product(const Product& product, const gpu::Buffer* addend = nullptr,
+                      const gpu::Buffer* sum = nullptr);
   void launch_tiles(const Product& product);
   // Of one token. `addend` (null: nothing is added) and `result`, which is addend + y or that of
   // swiglu, are what else it does with its results.
   void launch_one(const gpu::Kernel& kernel, int64_t n_tiles, const Product& product,
-                  const gpu::Buffer* addend = nullptr, const gpu::Buffer* result = nullptr);
+                  const gpu::Buffer* addend, const gpu::Buffer* result);
   // The product that waits, if these are its results.
   std::optional<Product> take_product(std::initializer_list<const gpu::Buffer*> results);
-  void launch_sum(const Product& product, const gpu::Buffer& addend, const gpu::Buffer& sum);
   void launch_gated(const Product& product, const gpu::Buffer& result);
   void launch_rotation(const Rotation& rotation);
   template <class... Arguments>

@@ -135,12 +135,13 @@ GpuExecutor::Product GpuExecutor::product_of(const Activation& x, int64_t n_toke
   return product;
 }
 
-void GpuExecutor::launch_product(const Product& product) {
+void GpuExecutor::launch_product(const Product& product, const gpu::Buffer* addend,
+                                 const gpu::Buffer* sum) {
   if (products_ == DType::kF16 && product.n_tokens > kTensorSome) return launch_tiles(product);
   const LinearKernel kernel = linear_kernel(*product.kernels, product.n_tokens, product.n_rows);
   int64_t of_rows = 0;
   for (const Product::Matrix& m : product.matrices) of_rows += groups(m.rows, kernel.rows);
-  if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product);
+  if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product, addend, sum);
   const int64_t of_tokens = groups(product.n_tokens, kernel.tokens);
   launch_matrices(kernel.kernel, {of_rows, of_tokens, kernel.items}, product, *product.x,
                   product.cols, as_int(product.n_tokens));
@@ -212,12 +213,6 @@ std::optional<GpuExecutor::Product> GpuExecutor::take_product(
                           &Product::Matrix::y))
     return std::nullopt;
   return std::exchange(waiting_.product, std::nullopt);
-}
-
-void GpuExecutor::launch_sum(const Product& product, const gpu::Buffer& addend,
-                             const gpu::Buffer& sum) {
-  const LinearKernel kernel = linear_kernel(*product.kernels, 1, product.n_rows);
-  launch_one(kernel.kernel, groups(product.n_rows, kernel.rows), product, &addend, &sum);
 }
 
 void GpuExecutor::launch_gated(const Product& product, const gpu::Buffer& result) {

@@ -17,7 +17,7 @@ Activation GpuExecutor::add(const Activation& a, const Activation& b) {
   Activation y = allocate(a.rows(), a.cols());
   const bool a_waits = waiting_.has(&buffer(a));
   if (const auto product = a_waits ? std::nullopt : take_product({&buffer(b)}); product) {
-    launch_sum(*product, buffer(a), buffer(y));
+    launch_product(*product, &buffer(a), &buffer(y));
     return y;
   }
   const int64_t n = a.rows() * a.cols();
