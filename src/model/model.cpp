@@ -146,8 +146,16 @@ void Model::run_step(KvCache& cache, std::span<const StepItem> items, const Step
 std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items,
                                    const StepOptions& options) {
   std::span<const float> values;
-  run_step(cache, items, options, spec_.n_layers,
-           [&](Activation y) { values = show(std::move(y)); });
+  run_step(cache, items, options, spec_.n_layers, [&](Activation y) {
+    values = executor_->view(y);
+    if (!values.empty()) {
+      result_ = std::move(y);
+      return;
+    }
+    copied_.resize(static_cast<size_t>(y.rows() * y.cols()));
+    executor_->read(y, copied_);
+    values = copied_;
+  });
   return values;
 }
 
@@ -186,15 +194,6 @@ void Model::read_out(std::span<const float> streams, const SeePart& see) {
   make_room(n, n);
   const ExecutorStep step(*executor_);
   limpid::read_out(*executor_, spec_, weights_, executor_->write(streams, n, spec_.d_model), see);
-}
-
-std::span<const float> Model::show(Activation result) {
-  result_ = std::move(result);
-  if (const auto values = executor_->view(result_); !values.empty()) return values;
-  copied_.resize(static_cast<size_t>(result_.rows() * result_.cols()));
-  executor_->read(result_, copied_);
-  result_ = Activation();
-  return copied_;
 }
 
 // Room only grows: a step of one token after a long prompt does not release the buffers. The room

@@ -119,8 +119,6 @@ class Model {
   // layer. It is not called for a step without tokens.
   void run_step(KvCache& cache, std::span<const StepItem> items, const StepOptions& options,
                 int64_t end, const std::function<void(Activation result)>& take);
-  // Keeps the result of a step until the next one, and shows its values.
-  std::span<const float> show(Activation result);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<Executor> executor_;
