@@ -11,6 +11,7 @@
 #include "generate/tiny_model.h"
 #include "insight/probe_executor.h"
 #include "model/tokenizer_from_metadata.h"
+#include "server/answer.h"
 #include "server/raw_client.h"
 
 namespace limpid::testing {
@@ -249,15 +250,18 @@ class KeptReply final : public HttpReply {
 
 TEST_F(ApiTest, AnAnswerThatIsTooLargeForTheMemoryIsAnError) {
   load();
-  const auto reply = std::make_shared<KeptReply>();
+  const auto kept = std::make_shared<KeptReply>();
+  const std::shared_ptr<HttpReply> reply = kept;
+  const HttpRequest request;
   RequestSettings settings;
   settings.generation = saying("hi");
   ModelShelf& shelf = api_.shelf();
   shelf.lend("", true, shelf.new_ticket(), [&](const ModelShelf::Loan& loan, const auto&) {
-    answer(loan, settings, {std::vector<TokenId>{'a'}}, std::make_unique<TooLargeShape>(), reply);
+    answer({{api_, request, reply}, loan}, settings, {std::vector<TokenId>{'a'}},
+           std::make_unique<TooLargeShape>());
   });
-  EXPECT_TRUE(soon([&] { return reply->status == 503; }));
-  EXPECT_EQ(reply->logged, "std::bad_alloc");
+  EXPECT_TRUE(soon([&] { return kept->status == 503; }));
+  EXPECT_EQ(kept->logged, "std::bad_alloc");
   EXPECT_TRUE(is_idle_soon());
 }
 
