@@ -84,7 +84,7 @@ TEST(Flags, APositionThatIsAListTakesAllThatAreLeft) {
   std::string out;
   std::vector<std::string> files;
   add_option(app, "action ACTION", action, "what to do");
-  add_option(app, "files FILE", files, "files");
+  add_option(app, "files FILE...", files, "files");
   add_option(app, "-o,--output OUT", out, "a file");
   cli::parse(app, "say", {"train", "a", "-o", "b", "c", "-", "d"});
   EXPECT_EQ(action, "train");
