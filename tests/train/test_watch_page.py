@@ -76,6 +76,15 @@ class Pages(InBrowser):
     def text(self, selector: str) -> str:
         return self.value("document.querySelector(arguments[0]).textContent", selector)
 
+    @contextlib.contextmanager
+    def watching(self, *arguments: object):
+        """As watched(), with its page open. The page is left before the program is ended: it would lose an answer that
+        it waits for, and the console would say so."""
+        with watched(*arguments) as (process, address):
+            self.browser.go(address)
+            yield process, address
+            self.browser.go("about:blank")
+
     def film(self, *options: object) -> pathlib.Path:
         page = self.folder / "film.html"
         limpid_program.run("microgpt", "--film", page, *options)
@@ -109,8 +118,7 @@ class Live(Pages):
     def test_the_weights_drawn_are_those_that_are_saved(self):
         model = self.folder / "model.safetensors"
         options = ("--num_steps", 30, "--samples", 1, "--n_embd", 8, "--save", model)
-        with watched("microgpt", "--watch", *options) as (process, address):
-            self.browser.go(address)
+        with self.watching("microgpt", "--watch", *options) as (process, address):
             self.browser.wait("frames.length > 0")
             self.browser.run("document.querySelector('#walk').checked = false")
             for _ in range(10):
@@ -202,8 +210,7 @@ class Live(Pages):
     @contextlib.contextmanager
     def paused_run(self):
         """The process of a run that a page has paused."""
-        with watched("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (process, address):
-            self.browser.go(address)
+        with self.watching("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (process, _):
             self.browser.wait("frames.length > 2")
             self.browser.click("#pause")
             self.browser.wait("isPaused")
@@ -243,8 +250,7 @@ class Live(Pages):
             self.assertEqual(process.wait(30), 0)
 
     def test_keys_sizes_and_history(self):
-        with watched("microgpt", "--watch") as (_, address):
-            self.browser.go(address)
+        with self.watching("microgpt", "--watch") as (_, address):
             self.browser.wait("frames.length > 1")
             wanted = {"pause", "step", "slower", "faster", "rate", "time", "quantity", "walk"}
             self.check_keys(wanted | {"name", "picture"})
@@ -374,8 +380,7 @@ class TrainingPage(Pages, Training):
     def test_the_report_grows_while_the_run_goes_on(self):
         run = self.folder / "<b>run"
         options = ("--sample-every", 10, "--sample-prompt", "The cat", "--watch", "--steps", 100000)
-        with watched(*self.command(run.name, *options), "--out", run) as (process, address):
-            self.browser.go(address)
+        with self.watching(*self.command(run.name, *options), "--out", run) as (process, address):
             self.browser.wait("document.querySelectorAll('.curves svg').length === 4")
             self.browser.wait("document.querySelector('[data-live=samples] pre')")
             self.assertIn("The cat", self.text("[data-live=samples] pre"))
@@ -403,13 +408,11 @@ class TrainingPage(Pages, Training):
         self.data.write_text(HOSTILE * 40)
         prompt = "<img src=x onerror=hacked=2>"
         options = ("--sample-every", 5, "--sample-prompt", prompt, "--watch", "--steps", 100000)
-        with watched(*self.command("a", *options)) as (_, address):
-            self.browser.go(address)
+        with self.watching(*self.command("a", *options)) as (_, address):
             self.browser.wait("document.querySelector('[data-live=samples] pre')")
             self.assertIn(prompt, self.text("[data-live=samples] pre"))
             self.assertEqual(self.value("document.querySelectorAll('img').length"), 0)
             self.assertIsNone(self.value("window.hacked"))
-            self.browser.go("about:blank")
 
 
 if __name__ == "__main__":
