@@ -69,16 +69,30 @@ LIMPID_INLINE void copy_right(const MultiplyTask& task, int64_t k, int64_t depth
                         : copy_panel<Type>(task, k, depth, col);
 }
 
-// Tiles of rows [row, row_end) that lie side by side in memory.
+// Floats of a line of the cache.
+constexpr int64_t kLine = 16;
+
+// Tiles of rows [row, row_end) that lie side by side in memory. kSteps columns of one tile are
+// written before those of the next, because tiles may lie a multiple of 4 KiB apart: their lines
+// then share one set of the L1 cache, which cannot hold all of them. Meanwhile the next kSteps
+// columns, which a CPU does not foresee, come from memory.
 void pack_columns(const PackTask& task, int64_t row, int64_t row_end) {
-  for (int64_t k = 0; k < task.depth; ++k) {
+  constexpr int64_t kSteps = 8;
+  for (int64_t k = 0; k < task.depth; k += kSteps) {
+    const int64_t k_end = k + kSteps < task.depth ? k + kSteps : task.depth;
+    for (int64_t next = k + kSteps; next < k + 2 * kSteps; ++next) {
+      for (int64_t r = row; r < row_end; r += kLine)
+        __builtin_prefetch(task.x + next * task.stride + r);
+    }
     for (int64_t r = row; r < row_end; r += kTileRows) {
-      const float* from = task.x + k * task.stride + r;
-      float* to = task.packed + r * task.depth + k * kTileRows;
-      if (r + kTileRows <= task.rows) {
-        __builtin_memcpy(to, from, sizeof(float) * kTileRows);
-      } else {
-        store_partial(load_partial(from, task.rows - r), to, kTileRows);
+      for (int64_t i = k; i < k_end; ++i) {
+        const float* from = task.x + i * task.stride + r;
+        float* to = task.packed + r * task.depth + i * kTileRows;
+        if (r + kTileRows <= task.rows) {
+          __builtin_memcpy(to, from, sizeof(float) * kTileRows);
+        } else {
+          store_partial(load_partial(from, task.rows - r), to, kTileRows);
+        }
       }
     }
   }
@@ -86,7 +100,7 @@ void pack_columns(const PackTask& task, int64_t row, int64_t row_end) {
 
 // One tile of rows that lie one after another, kNative columns at a time. A column is stored in
 // whole registers; what is beyond the tile's rows, the next column overwrites. Only at the end
-// would that be the next tile's place.
+// would that be the next tile's place. Meanwhile the rows of the next tile come from memory.
 void pack_rows(const PackTask& task, int64_t row) {
   constexpr int kBlocks = (kTileRows + kNative - 1) / kNative;
   const float* x = task.x + row * task.stride;
@@ -94,6 +108,10 @@ void pack_rows(const PackTask& task, int64_t row) {
   const float* end = to + kTileRows * task.depth;
   const int64_t n = task.rows - row < kTileRows ? task.rows - row : kTileRows;
   for (int64_t k = 0; k < task.depth; k += kNative) {
+    if (k % kLine == 0) {
+      for (int64_t m = kTileRows; m < 2 * kTileRows; ++m)
+        __builtin_prefetch(x + m * task.stride + k);
+    }
     NativeF32 rows[kBlocks][kNative];
 #pragma GCC unroll 2
     for (int b = 0; b < kBlocks; ++b) {
